@@ -48,7 +48,7 @@ class OptionTypeError(TacitError, TypeError):
     """An option has the wrong type (`max_iter=2.5`), or no option has that name."""
 
 
-class FunctionError(TacitError, ValueError):
+class FunctionError(TacitError, RuntimeError, ValueError):
     """An objective or constraint returned something it must not, or does what cannot be differentiated per sample."""
 
 
