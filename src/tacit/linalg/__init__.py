@@ -2,5 +2,23 @@
 
 from tacit.linalg.dense import Factor, factor
 from tacit.linalg.equilibrate import equilibrate
+from tacit.linalg.nullspace import (
+    MinimumNorm,
+    NullspaceInfo,
+    minimum_norm,
+    minimum_norm_map,
+    reduced_inertia,
+    solution_family,
+)
 
-__all__ = ["Factor", "equilibrate", "factor"]
+__all__ = [
+    "Factor",
+    "MinimumNorm",
+    "NullspaceInfo",
+    "equilibrate",
+    "factor",
+    "minimum_norm",
+    "minimum_norm_map",
+    "reduced_inertia",
+    "solution_family",
+]
