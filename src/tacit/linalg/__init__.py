@@ -10,6 +10,7 @@ from tacit.linalg.nullspace import (
     reduced_inertia,
     solution_family,
 )
+from tacit.linalg.rows import independent_rows
 
 __all__ = [
     "Factor",
@@ -17,6 +18,7 @@ __all__ = [
     "NullspaceInfo",
     "equilibrate",
     "factor",
+    "independent_rows",
     "minimum_norm",
     "minimum_norm_map",
     "reduced_inertia",
