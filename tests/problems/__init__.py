@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from . import (
     hock_schittkowski_1,
     hock_schittkowski_2,
+    hock_schittkowski_3,
+    hock_schittkowski_4,
+    hock_schittkowski_5,
 )
 from .base import KINDS, TestProblem
 
@@ -15,6 +18,9 @@ __all__ = ["GROUPS", "KINDS", "PROBLEMS", "TestProblem", "select"]
 FAMILIES = (
     hock_schittkowski_1,
     hock_schittkowski_2,
+    hock_schittkowski_3,
+    hock_schittkowski_4,
+    hock_schittkowski_5,
 )
 PROBLEMS: dict[str, TestProblem] = {given.name: given for family in FAMILIES for given in family.PROBLEMS}
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(given.group for given in PROBLEMS.values()))

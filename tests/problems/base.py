@@ -25,7 +25,11 @@ GOLDEN, SILVER = 0.6180339887498949, 0.41421356237309515
 
 @dataclass(frozen=True, eq=False)
 class TestProblem:
-    """A program, its parameter samples and what is known of its solution at the nominal sample `x[0]`."""
+    """A program, its parameter samples and what is known of its solution at the nominal sample `x[0]`.
+
+    `f` is the published value; `y` the published solution, polished to about twelve digits where it was
+    published with fewer. Where several minima are known, they are the ones named in `source`, else the best.
+    """
 
     __test__: ClassVar[bool] = False  # the name starts with Test, and pytest need not collect it
 

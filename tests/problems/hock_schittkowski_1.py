@@ -112,7 +112,7 @@ PROBLEMS: tuple[TestProblem, ...] = (
         x=(25.0, 9.0),
         start=(2.0, 1.0),
         p=2,
-        y=(4.601594926, 1.955843603),
+        y=(4.60159491768, 1.95584360662),
         kind="feasibility",
         nonconvex=True,
     ),
@@ -147,7 +147,7 @@ PROBLEMS: tuple[TestProblem, ...] = (
         x=(5.0, 0.0, 1.0),
         start=(4.9, 0.1),
         q=1,
-        y=(1.2347728, 1.5246643),
+        y=(1.23477282505, 1.52466392949),
         f=-8.498464223,
     ),
     define(
@@ -251,7 +251,7 @@ PROBLEMS: tuple[TestProblem, ...] = (
         x=(10.0, 20.0, 100.0, 82.81),
         start=(20.1, 5.84),
         q=6,
-        y=(14.095, 0.84296079),
+        y=(14.095, 0.842960789215),
         f=-6961.81381,
         nonconvex=True,
         spread=0.005,  # the crescent between the circles is thin
