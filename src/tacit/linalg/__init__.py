@@ -2,6 +2,7 @@
 
 from tacit.linalg.dense import Factor, factor
 from tacit.linalg.equilibrate import equilibrate
+from tacit.linalg.nnls import sign_constrained_least_squares
 from tacit.linalg.nullspace import (
     MinimumNorm,
     NullspaceInfo,
@@ -22,5 +23,6 @@ __all__ = [
     "minimum_norm",
     "minimum_norm_map",
     "reduced_inertia",
+    "sign_constrained_least_squares",
     "solution_family",
 ]
