@@ -44,7 +44,7 @@ bench: $(READY) ## every benchmark, one after the other
 	@shopt -s nullglob; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS); done
 
 docs: $(READY) ## the site, in site/; opens from disk, needs no network; a warning is an error
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
 pins: $(READY) ## write constraints/dev.txt anew from what .venv holds
