@@ -1,11 +1,13 @@
 """What is asked and what is answered: Problem, Instance, Solution, the letters of the paper, active rows, multipliers."""
 
+from tacit.problem.flags import Flag
 from tacit.problem.inputs import Inputs, describe, is_differentiable, read_inputs, read_unknown
 from tacit.problem.instance import Instance
 from tacit.problem.problem import Problem
 from tacit.problem.solution import Solution, Status
 
 __all__ = [
+    "Flag",
     "Inputs",
     "Instance",
     "Problem",

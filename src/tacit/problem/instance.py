@@ -18,6 +18,7 @@ from torch.func import grad, jacrev, jvp, vjp, vmap
 
 from tacit.errors import FunctionError
 from tacit.problem.calls import call_objective, call_rows
+from tacit.problem.inputs import is_differentiable
 from tacit.problem.problem import Problem
 from tacit.shapes import Bool, Float, Int, Tensor
 
@@ -82,6 +83,15 @@ class Instance:
         values = tuple(v[index] if d == 0 else v for v, d in zip(self.values, self.in_dims, strict=True))
         count = int(index.sum()) if index.dtype == torch.bool else len(index)
         return replace(self, values=values, batch=count)
+
+    def input_size(self, u: Float[Tensor, "b m"]) -> Float[Tensor, " b"]:
+        """Largest magnitude among a sample's floating inputs: the natural size of numbers where u itself is zero."""
+        sizes = [u.new_zeros(self.batch)]
+        for value, dim in zip(self.values, self.in_dims, strict=True):
+            if is_differentiable(value) and value.numel() > 0:
+                size = value.detach().abs()
+                sizes.append(size.flatten(1).amax(1) if dim == 0 and size.dim() > 1 else size if dim == 0 else size.amax())
+        return torch.stack([s.expand(self.batch) for s in sizes]).amax(0)
 
     def with_values(self, values: tuple[Any, ...]) -> Instance:
         """The same problem at other inputs of the same shapes."""

@@ -1,0 +1,201 @@
+"""The KKT engine: one linear system behind every proposition of the paper's section 4. DDN[engine]
+
+At a solution y with multipliers lam, the active rows `[h; g]` and the stationarity of the Lagrangian form a system
+`R(x, y, lam) = [L_Y; rows] = 0`. With the unknowns ordered `(y, -lam)` its derivative is symmetric,
+
+    K = [[H, A'],      K [Dy; -Dlam] = -[B; C]
+         [A, 0 ]]
+
+and K may be regular where H is not: so K is factored as a whole and neither H^-1 nor B is ever formed. Rows that are not
+active (or were dropped as dependent) keep their place as rows of the identity, which lets a whole batch with different
+active sets share one factorisation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from tacit.implicit.nonsmooth import balances_at_kink
+from tacit.implicit.policy import Implicit
+from tacit.linalg import Factor, equilibrate, factor, minimum_norm_map
+from tacit.problem import Instance
+from tacit.problem.active_set import RowState
+from tacit.problem.flags import Flag
+from tacit.problem.letters import Letters, letters
+from tacit.problem.scales import unknown_scale
+from tacit.shapes import Bool, Float, Int, Tensor
+
+__all__ = ["Linearisation", "kept_rows", "kkt_matrix", "kkt_residual", "linearise"]
+
+_SINGULAR = 256.0  # times eps: the reciprocal condition number of an equilibrated K below which it counts as singular
+
+
+@dataclass(frozen=True)
+class Linearisation:
+    """The KKT system of every sample, factored, with what was found on the way.
+
+    Attributes:
+        keep: `(b, r)`, rows that take part.
+        flags: `(b,)` int64, bits of `Flag`.
+        dead: `(b,)`, samples whose gradient is zero: not stationary, not finite, not converged, or by policy.
+        special: `(b,)`, samples solved by `inverse` because K is singular.
+        factor: LU of the equilibrated K (the identity for dead and special samples).
+        inverse: `(b, N, N)` generalised inverses, or None where no sample is special.
+    """
+
+    keep: Bool[Tensor, "b r"]
+    flags: Int[Tensor, " b"]
+    dead: Bool[Tensor, " b"]
+    special: Bool[Tensor, " b"]
+    factor: Factor
+    inverse: Float[Tensor, "b N N"] | None
+
+    def solve(self, v: Float[Tensor, "b N k"]) -> Float[Tensor, "b N k"]:
+        """K^-1 v, zero for dead samples, by the generalised inverse for special ones (transposed: a pull-back)."""
+        w = self.factor.solve(v)
+        if self.inverse is not None:
+            w = torch.where(self.special[:, None, None], self.inverse.mT @ v, w)
+        return torch.where(self.dead[:, None, None], 0.0, w)
+
+
+def kept_rows(state: Int[Tensor, "b r"], policy: Implicit) -> Bool[Tensor, "b r"]:
+    """Active rows, and weakly active ones if the policy takes them in."""
+    keep = state == RowState.ACTIVE
+    return keep | (state == RowState.WEAK) if policy.weak == "active" else keep
+
+
+def kkt_matrix(H: Float[Tensor, "b m m"], A: Float[Tensor, "b r m"], keep: Bool[Tensor, "b r"]) -> Tensor:
+    """Assemble K, with rows of the identity in the place of rows that do not take part."""
+    if A.shape[1] == 0:
+        return H
+    A = torch.where(keep[..., None], A, 0.0)
+    corner = torch.diag_embed((~keep).to(H.dtype))
+    return torch.cat([torch.cat([H, A.mT], dim=2), torch.cat([A, corner], dim=2)], dim=1)
+
+
+def kkt_residual(found: Letters, keep: Bool[Tensor, "b r"]) -> Float[Tensor, "b N"]:
+    """R = [L_Y; rows], zero in the place of rows that do not take part."""
+    return torch.cat([found.L_Y, torch.where(keep, found.rows, 0.0)], dim=1)
+
+
+def linearise(
+    instance: Instance,
+    y: Float[Tensor, "b m"],
+    lam: Float[Tensor, "b r"],
+    state: Int[Tensor, "b r"],
+    failed: Bool[Tensor, " b"],
+    policy: Implicit,
+    *,
+    broken: Bool[Tensor, " b"] | None = None,
+    refuse: bool = True,
+) -> Linearisation:
+    """Factor K for every sample and find out what is unusual about it.
+
+    Args:
+        failed: samples whose solve did not converge.
+        broken: samples known to hold NaN, whatever the numbers now in their place.
+        refuse: count samples that are not stationary or did not converge as dead.
+    """
+    keep = kept_rows(state, policy)
+    found = letters(instance, y, lam)
+    R, K = kkt_residual(found, keep), kkt_matrix(found.H, found.A, keep)
+    finite = K.isfinite().flatten(1).all(1) & R.isfinite().all(1)
+    if broken is not None:
+        finite = finite & ~broken
+    flags = torch.zeros(instance.batch, dtype=torch.int64, device=y.device)
+    flags = _mark(flags, ~finite, Flag.NONFINITE)
+    flags = _mark(flags, failed, Flag.UNCONVERGED)
+    flags = _mark(flags, (state == RowState.WEAK).any(1), Flag.WEAKLY_ACTIVE)
+    flags = _mark(flags, (state == RowState.DEPENDENT).any(1), Flag.DEPENDENT)
+    if not bool(finite.all()):
+        K = torch.where(finite[:, None, None], K, torch.eye(K.shape[1], dtype=K.dtype, device=K.device))
+        R = torch.where(finite[:, None], R, 0.0)
+    scale = unknown_scale(instance, y.nan_to_num(1.0, 1.0, 1.0))
+    factored = factor(K, _scale_of(K, found, keep, scale))
+    eps = torch.finfo(y.dtype).eps
+    singular = finite & (factored.rcond < _SINGULAR * eps)
+    flags = _mark(flags, singular, Flag.SINGULAR)
+    away = _distance(factored, R, scale, singular, policy, K)
+    slack = torch.clamp(256 * eps / factored.rcond.clamp_min(eps), max=1e-2)
+    rough = finite & (away > torch.where(singular, 0.0, slack).clamp_min(policy.stationary_within(y.dtype)))
+    if bool(rough.any()):
+        kink = rough.clone()
+        kink[rough] = balances_at_kink(instance.take(rough), y[rough], lam[rough], keep[rough])
+        flags = _mark(flags, kink, Flag.NONSMOOTH)
+        flags = _mark(flags, rough & ~kink, Flag.NOT_STATIONARY)
+        rough = rough & ~kink
+    dead = ~finite | rough | failed if refuse else ~finite
+    if policy.singular == "zero":
+        dead = dead | singular
+    special = singular & ~dead
+    inverse = None
+    if bool(special.any()):
+        inverse = K.new_zeros(K.shape)
+        inverse[special] = _generalised_inverse(found, keep, special, policy)
+    return Linearisation(keep, flags, dead, special, factored, inverse)
+
+
+def _mark(flags: Tensor, where: Tensor, flag: Flag) -> Tensor:
+    return flags | where.to(torch.int64) * int(flag)
+
+
+def _scale_of(K: Tensor, found: Letters, keep: Tensor, scale: Tensor) -> Tensor:
+    """Equilibrate K as a whole, not counting entries that are nothing but rounding.
+
+    An entry of H is rounding if it is below 64 eps of the largest, both as it stands and in natural units; H as a whole
+    is rounding where it is that small beside the forces at work. A row of A is measured against itself.
+    """
+    eps = torch.finfo(K.dtype).eps
+    m, N = scale.shape[1], K.shape[1]
+    if N == 0 or K.shape[0] == 0:
+        return K.new_ones(K.shape[:2])
+    H = K[:, :m, :m].abs()
+    plain = H.amax((1, 2), keepdim=True)
+    if N == m:
+        natural = H * scale[:, :, None] * scale[:, None, :]
+        ignore = (H < 64 * eps * plain) & (natural < 64 * eps * natural.amax((1, 2), keepdim=True))
+        return equilibrate(K, ignore=ignore)
+    weight = torch.cat([scale, scale.new_ones(scale.shape[0], N - m)], dim=1)
+    natural = K.abs() * weight[:, :, None] * weight[:, None, :]
+    forces = (found.L_Y.nan_to_num(0.0, 0.0, 0.0) * scale).abs().amax(1)[:, None, None]
+    ignore = torch.zeros_like(K, dtype=torch.bool)
+    floor = torch.maximum(natural[:, :m, :m].amax((1, 2), keepdim=True), forces)
+    ignore[:, :m, :m] = (H < 64 * eps * plain) & (natural[:, :m, :m] < 64 * eps * floor)
+    A, natural = K[:, m:, :m].abs(), natural[:, m:, :m]
+    small = (A < 64 * eps * A.amax(2, keepdim=True)) & (natural < 64 * eps * natural.amax(2, keepdim=True))
+    ignore[:, m:, :m] = small
+    ignore[:, :m, m:] = small.mT
+    return equilibrate(K, ignore=ignore)
+
+
+def _distance(
+    factored: Factor, R: Tensor, scale: Tensor, singular: Tensor, policy: Implicit, K: Tensor
+) -> Float[Tensor, " b"]:
+    """How far y is from the KKT point, relative to the size of y: the length of the Newton step.
+
+    Where K is singular there is no Newton step; then the residual is measured against the entries of K times y.
+    """
+    m = scale.shape[1]
+    if R.shape[0] == 0:
+        return R.new_zeros(0)
+    unit = scale.amax(1)
+    step = factored.solve(R[..., None])[:, :m, 0].abs().amax(1) / unit
+    size = (K[:, :m, :m].abs() @ scale[..., None])[..., 0].amax(1)
+    pull = (R[:, :m].abs()).amax(1) / size.clamp_min(torch.finfo(R.dtype).tiny)
+    if R.shape[1] > m:
+        length = (K[:, m:, :m].abs() @ scale[..., None])[..., 0]
+        miss = (R[:, m:].abs() / length.clamp_min(torch.finfo(R.dtype).tiny)).amax(1)
+        pull = torch.where(size > 0, pull, 0.0).maximum(miss)
+    return torch.where(singular, torch.where(R.abs().amax(1) > 0, pull, 0.0), step)
+
+
+def _generalised_inverse(found: Letters, keep: Tensor, special: Tensor, policy: Implicit) -> Tensor:
+    """The map from a right-hand side to `(Dy, -Dlam)` where K is singular, by policy."""
+    H, rows = found.H[special], keep[special]
+    A = torch.where(rows[..., None], found.A[special], 0.0)
+    if policy.singular == "proximal":
+        size = H.abs().amax((1, 2)).clamp_min(torch.finfo(H.dtype).tiny)
+        H = H + torch.diag_embed((policy.delta * torch.where(size > 0, size, 1.0))[:, None].expand(-1, H.shape[1]))
+    return minimum_norm_map(H, A).G

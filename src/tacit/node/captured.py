@@ -1,0 +1,128 @@
+"""Tensors that a function uses without declaring them: closure variables, globals, modules in a list.
+
+They are found by watching one evaluation, and then travel as declared inputs: whenever a function is called, every
+use of a captured tensor is replaced by the value that was passed in for it. So their gradients, of any order, come from
+the same rule as those of the inputs, and nothing is lost in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from tacit.errors import CapturedTensorError
+from tacit.problem import Problem, describe
+from tacit.shapes import Tensor
+
+__all__ = ["declare_captured", "find_captured"]
+
+
+def find_captured(problem: Problem, evaluate: Callable[[Callable[..., Tensor]], Any]) -> tuple[Tensor, ...]:
+    """Return the tensors, not among its arguments, that the problem's functions use and that need a gradient.
+
+    Args:
+        evaluate: calls a per-sample function once on the inputs of the call.
+
+    Raises:
+        CapturedTensorError: a captured tensor belongs to an enclosing `torch.func` transform.
+    """
+    watch = _Watch()
+    for function in (problem.objective, problem.equality, problem.inequality):
+        if function is not None:
+            evaluate(lambda *args, function=function: watch.call(function, args))
+    return tuple(watch.captured.values())
+
+
+def declare_captured(problem: Problem, captured: Sequence[Tensor]) -> Problem:
+    """The same problem with the captured tensors as its first inputs."""
+    if not captured:
+        return problem
+    names = [id(t) for t in captured]
+
+    def lift(function: Callable[..., Tensor] | None) -> Callable[..., Tensor] | None:
+        if function is None:
+            return None
+
+        def lifted(*args: Any) -> Tensor:
+            with _Substitute(dict(zip(names, args, strict=False))):
+                return function(*args[len(names) :])
+
+        return lifted
+
+    return Problem(lift(problem.objective), lift(problem.equality), lift(problem.inequality))
+
+
+class _Watch(TorchFunctionMode):
+    """Collects tensors that appear as arguments of operations without having been passed in or computed here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[int, Tensor] = {}  # holds the tensors too: an id may be reused once its tensor is gone
+        self.captured: dict[int, Tensor] = {}
+
+    def call(self, function: Callable[..., Tensor], args: tuple[Any, ...]) -> Tensor:
+        self._know(args)
+        with self:
+            return function(*args)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        for tensor in _tensors((args, kwargs)):
+            if id(tensor) in self.known or id(tensor) in self.captured:
+                continue
+            if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+                raise CapturedTensorError(
+                    "a function of the problem uses a tensor that an enclosing torch.func transform (vmap, grad, jacrev, "
+                    f"jvp ...) has wrapped, without receiving it as an input: {describe(tensor)}. Its derivative would be "
+                    "silently wrong. Pass it as an input, argmin(problem, x, w, in_dims=(0, None)), and use the argument "
+                    "in the function."
+                )
+            if tensor.requires_grad:
+                self.captured[id(tensor)] = tensor
+        result = func(*args, **kwargs)
+        self._know(result)
+        return result
+
+    def _know(self, values: Any) -> None:
+        for tensor in _tensors(values):
+            self.known[id(tensor)] = tensor
+
+
+class _Substitute(TorchFunctionMode):
+    """Replaces tensors by others wherever they appear as arguments."""
+
+    def __init__(self, values: dict[int, Tensor]) -> None:
+        super().__init__()
+        self.values = values
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*self._swap(args), **self._swap(kwargs or {}))
+
+    def _swap(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return self.values.get(id(value), value)
+        if type(value) in (tuple, list):
+            return type(value)(self._swap(v) for v in value)
+        if type(value) is dict:
+            return {key: self._swap(v) for key, v in value.items()}
+        return value
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for v in value:
+            yield from _tensors(v)
+    elif isinstance(value, dict):
+        yield from _tensors(tuple(value.values()))
+
+
+def needs_gradient(tensors: Iterable[Any]) -> bool:
+    """Whether any of these values takes part in plain autograd or an enclosing transform."""
+    return any(
+        isinstance(t, Tensor) and (t.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(t)) for t in tensors
+    )

@@ -1,0 +1,67 @@
+"""DDN[envelope] The optimal value and its gradient without a linear solve (section 4.1, "Learning").
+
+    v(x) = f(x, y(x))        D v = D_X L(x, y, lam) = D_X f - lam' D_X [h; g]
+
+(The paper prints `D f` where `D_X f` is meant, and states it without constraints; with them the Lagrangian takes f's
+place.) The backward pass reads y and lam live, so differentiating it again brings in their derivatives: the second
+derivative of v is right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.func import grad
+
+from tacit.node.rule import Differentiable, forward_mode_order
+from tacit.problem import Instance
+from tacit.shapes import Tensor
+
+__all__ = ["envelope"]
+
+
+def envelope(rule: Differentiable, y: Tensor, lam: Tensor, failed: Tensor) -> Tensor:
+    """f at the solution, `(b,)`; y and lam attached, from `Differentiable.attach`."""
+    tensors = rule.bound.tensors
+    if forward_mode_order(tensors):  # plain operations: L_Y and the active rows vanish, so this is D_X L, and more
+        return _lagrangian(rule.instance(tensors, y), y.flatten(1), lam)
+    return _Envelope.apply(rule, y, lam, failed, *tensors)
+
+
+def _lagrangian(instance: Instance, u: Tensor, lam: Tensor) -> Tensor:
+    return instance.map(instance.sample_lagrangian, u, lam)
+
+
+class _Envelope(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(rule: Differentiable, y: Tensor, lam: Tensor, failed: Tensor, *tensors: Tensor) -> Tensor:
+        return rule.instance(tensors, y).objective(y.flatten(1))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        rule, y, lam, failed, *tensors = inputs
+        ctx.rule = rule
+        ctx.save_for_backward(y, lam, failed, *tensors)
+
+    @staticmethod
+    def backward(ctx: Any, grad_v: Tensor) -> tuple[Any, ...]:
+        y, lam, failed, *tensors = ctx.saved_tensors
+        rule: Differentiable = ctx.rule
+        needed = [i for i, t in enumerate(tensors) if t.is_floating_point() and ctx.needs_input_grad[4 + i]]
+        weight = torch.where(failed, 0.0, grad_v)
+
+        def total(*chosen: Tensor) -> Tensor:
+            current = list(tensors)
+            for i, t in zip(needed, chosen, strict=True):
+                current[i] = t
+            return (weight * _lagrangian(rule.instance(tuple(current), y), y.flatten(1), lam)).sum()
+
+        grads: list[Tensor | None] = [None] * len(tensors)
+        if needed and y.shape[0]:
+            found = grad(total, argnums=tuple(range(len(needed))))(*(tensors[i] for i in needed))
+            for i, g in zip(needed, found, strict=True):
+                grads[i] = g
+        return (None, None, None, None, *grads)
