@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
+import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -14,6 +18,24 @@ from house import rules
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 TESTS = ROOT / "tests"
+EXTRAS = {
+    "PIL",
+    "beartype",
+    "casadi",
+    "clarabel",
+    "cvxpy",
+    "daqp",
+    "h5py",
+    "jaxtyping",
+    "matplotlib",
+    "numpy",
+    "piqp",
+    "rich",
+    "scipy",
+    "tensorboard",
+    "torchmetrics",
+    "typer",
+}
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -74,6 +96,24 @@ def test_every_module_imports_and_opens_with_a_docstring():
     found = [name for name in rules.modules(SRC) if not name.endswith("__main__")]
     bad = [f"{name} has no docstring" for name in found if not importlib.import_module(name).__doc__]
     assert not bad, report(bad)
+
+
+def test_the_library_imports_where_torch_is_alone():
+    script = f"import sys; sys.modules.update(dict.fromkeys({sorted(EXTRAS)})); import tacit; print(tacit.__name__)"
+    run = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(SRC)}, capture_output=True, text=True
+    )
+    assert run.stdout.strip() == "tacit", run.stderr
+
+
+def test_every_extra_is_known_to_the_test_above():
+    declared = {
+        re.split(r"[<>=\[]", need)[0]
+        for name, needs in CONFIG["project"]["optional-dependencies"].items()
+        if name not in ("dev", "docs")
+        for need in needs
+    }
+    assert declared - {"pillow"} <= EXTRAS
 
 
 def test_the_library_carries_its_types():
