@@ -10,6 +10,9 @@ from . import (
     hock_schittkowski_3,
     hock_schittkowski_4,
     hock_schittkowski_5,
+    irregular,
+    more_garbow_hillstrom,
+    paper,
 )
 from .base import KINDS, TestProblem
 
@@ -21,6 +24,9 @@ FAMILIES = (
     hock_schittkowski_3,
     hock_schittkowski_4,
     hock_schittkowski_5,
+    irregular,
+    more_garbow_hillstrom,
+    paper,
 )
 PROBLEMS: dict[str, TestProblem] = {given.name: given for family in FAMILIES for given in family.PROBLEMS}
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(given.group for given in PROBLEMS.values()))

@@ -63,6 +63,7 @@ class Report:
     least_multiplier: float
     least_curvature: float
     condition: float
+    noise: float
 
     def kind(self, given: TestProblem) -> str:
         if self.rank < given.p + self.active:
@@ -101,6 +102,9 @@ def candidates(calculus: Calculus, start: Array) -> Iterator[tuple[str, Array]]:
     if not constraints:
         found = optimize.minimize(objective, start, jac=gradient, method="BFGS", options={"gtol": 1e-10})
         yield "bfgs", found.x
+        curved = {"hess": lambda u: calculus.call("objective", u, 2), "options": {"gtol": 1e-10, "maxiter": 5000}}
+        found = optimize.minimize(objective, start, jac=gradient, method="trust-exact", **curved)
+        yield "trust-exact", found.x
         return
     bounds = {"equality": (0.0, 0.0), "inequality": (-np.inf, 0.0)}
     general = [
@@ -131,14 +135,14 @@ def multipliers(calculus: Calculus, u: Array, active: Array) -> Array:
     return np.asarray(optimize.lsq_linear(jacobian.T, -calculus.call("objective", u, 1), (lower, np.inf)).x)
 
 
-def polish(calculus: Calculus, u: Array) -> tuple[Array, Array, Array]:
+def polish(calculus: Calculus, u: Array, moves: int) -> tuple[Array, Array, Array]:
     """Newton's method on the KKT equations of the rows that are active near u."""
     inequality = calculus.call("inequality", u)
     slope = 1 + np.abs(calculus.call("inequality", u, 1)).max(axis=1, initial=0.0)
     active = np.flatnonzero(np.abs(inequality) <= ACTIVE * slope * (1 + np.abs(u).max()))
     mu = multipliers(calculus, u, active)
     best, size = (u, mu), np.inf
-    for _ in range(30):
+    for _ in range(moves):
         jacobian = calculus.rows(u, active, 1)
         residual = np.concatenate([calculus.call("objective", u, 1) + mu @ jacobian, calculus.rows(u, active)])
         if not np.isfinite(residual).all() or np.abs(residual).max(initial=0.0) >= size:
@@ -151,22 +155,32 @@ def polish(calculus: Calculus, u: Array) -> tuple[Array, Array, Array]:
     return best[0], best[1], active
 
 
-def examine(calculus: Calculus, method: str, u: Array) -> Report:
-    """Polish a candidate and measure how good a minimum, and how regular, it is."""
-    y, mu, active = polish(calculus, u)
+def least_eigenvalue(hessian: Array, rows: Array) -> float:
+    """The least curvature along the directions that the rows leave free, relative to the largest entry."""
+    _, values, basis = np.linalg.svd(rows, full_matrices=True)
+    free = basis[int((values > RANK).sum()) :]
+    curvature = np.linalg.eigvalsh(free @ hessian @ free.T) / max(np.abs(hessian).max(), 1e-300)
+    return float(curvature.min(initial=np.inf))
+
+
+def examine(calculus: Calculus, method: str, u: Array, moves: int = 30) -> Report:
+    """Polish a candidate by at most so many Newton steps and measure how good a minimum, and how regular, it is."""
+    y, mu, active = polish(calculus, u, moves)
     jacobian = calculus.rows(y, active, 1)
     residual = np.abs(calculus.call("objective", y, 1) + mu @ jacobian).max()
     h, g = calculus.call("equality", y), calculus.call("inequality", y)
     violation = max(np.abs(h).max(initial=0.0), g.max(initial=0.0))
     scaled = jacobian / np.maximum(np.linalg.norm(jacobian, axis=1, keepdims=True), 1e-300)
-    _, values, basis = np.linalg.svd(scaled, full_matrices=True)
-    rank = int((values > RANK).sum())
+    rank = int((np.linalg.svd(scaled, compute_uv=False) > RANK).sum())
     strong = np.concatenate([np.full(calculus.given.p, True), mu[calculus.given.p :] > MULTIPLIER])
-    if not strong.all():  # curvature along the rows that carry a multiplier
-        _, values, basis = np.linalg.svd(scaled[strong], full_matrices=True)
-    free = basis[int((values > RANK).sum()) :]
     hessian = calculus.lagrangian_hessian(y, active, mu)
-    curvature = np.linalg.eigvalsh(free @ hessian @ free.T) / max(np.abs(hessian).max(), 1e-300)
+    curvature = least_eigenvalue(hessian, scaled[strong])  # along the rows that carry a multiplier
+    diagonal = np.diag(hessian)
+    if (diagonal > 0).all():  # badly scaled unknowns are not singular ones
+        unit = 1 / np.sqrt(diagonal)
+        across = scaled[strong] * unit
+        across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-300)
+        curvature = max(curvature, least_eigenvalue(unit[:, None] * hessian * unit, across))
     zero = np.zeros((len(mu), len(mu)))
     largest = np.abs(hessian).max()
     matrix = np.block([[hessian / (largest if largest > 0 else 1.0), scaled.T], [scaled, zero]])
@@ -179,34 +193,38 @@ def examine(calculus: Calculus, method: str, u: Array) -> Report:
         active=len(active),
         rank=rank,
         least_multiplier=float(mu[calculus.given.p :].min(initial=np.inf)),
-        least_curvature=float(curvature.min(initial=np.inf)),
+        least_curvature=curvature,
         condition=float(np.linalg.cond(matrix)) if np.isfinite(matrix).all() else np.inf,
+        noise=float((np.abs(hessian) @ np.abs(y)).max()),
     )
 
 
 def good(report: Report) -> bool:
-    """Is it a stationary point?"""
-    return report.residual < 1e-7 and report.violation < 1e-9
+    """Is it a stationary point, up to the rounding of its gradient?"""
+    return report.residual < 1e-7 + 1e-12 * report.noise and report.violation < 1e-9
 
 
 def solve(given: TestProblem, sample: int) -> list[Report]:
     """Every candidate, best first: from the standard start, then from the published solution of the nominal sample."""
     calculus = Calculus(given, given.x[sample])
-    reports = []
+    reports: list[Report] = []
+
+    def wanted(report: Report) -> bool:
+        known = given.f if sample == 0 and given.f is not None else report.f
+        return good(report) and report.kind(given) == given.kind and abs(report.f - known) <= 1e-6 * max(1, abs(known))
+
     with np.errstate(all="ignore"):
         for prefix, start in (("", given.start), ("near ", given.y)):
-            if start is None or any(good(report) for report in reports):
+            if start is None or any(wanted(report) for report in reports):
                 continue
             for method, point in candidates(calculus, start.numpy()):
                 if np.isfinite(point).all():
                     reports.append(examine(calculus, prefix + method, point))
-                    if good(reports[-1]):
+                    if wanted(reports[-1]):
                         break
         if given.y is not None and sample == 0:
             reports.append(examine(calculus, "published", given.y.numpy()))
-    return sorted(
-        reports, key=lambda r: (max(r.residual, 1e-6) + 1e3 * max(r.violation, 1e-9), r.method == "published")
-    )
+    return sorted(reports, key=lambda r: (not wanted(r), not good(r)))
 
 
 def main(names: list[str]) -> None:
