@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from . import (
+    classics,
+    feasibility,
     hock_schittkowski_1,
     hock_schittkowski_2,
     hock_schittkowski_3,
@@ -12,6 +14,7 @@ from . import (
     hock_schittkowski_5,
     irregular,
     more_garbow_hillstrom,
+    nist,
     paper,
 )
 from .base import KINDS, TestProblem
@@ -19,6 +22,8 @@ from .base import KINDS, TestProblem
 __all__ = ["GROUPS", "KINDS", "PROBLEMS", "TestProblem", "select"]
 
 FAMILIES = (
+    classics,
+    feasibility,
     hock_schittkowski_1,
     hock_schittkowski_2,
     hock_schittkowski_3,
@@ -26,6 +31,7 @@ FAMILIES = (
     hock_schittkowski_5,
     irregular,
     more_garbow_hillstrom,
+    nist,
     paper,
 )
 PROBLEMS: dict[str, TestProblem] = {given.name: given for family in FAMILIES for given in family.PROBLEMS}

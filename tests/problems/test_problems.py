@@ -81,10 +81,12 @@ def test_published_solution_is_as_regular_as_declared(given: TestProblem) -> Non
         assert good(report)
         assert report.kind(given) == given.kind
     if given.kind == "regular":
-        np.testing.assert_allclose(report.y, given.y, rtol=1e-6, atol=1e-6 * (1 + np.abs(report.y).max()))
+        np.testing.assert_allclose(report.y, given.y, rtol=1e-7, atol=1e-9 * (1 + np.abs(report.y).max()))
     if given.kind == "dependent":
         there = examine(calculus, "published", given.y.numpy(), moves=0)
         assert there.rank < given.p + there.active or not good(there)
+    if given.kind == "feasibility":
+        assert report.rank == given.p + report.active
 
 
 def test_selectors_split_the_library() -> None:
