@@ -7,10 +7,12 @@ starting vectors), a lower bound of the inverse's norm that is seldom off by mor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
+from tacit.linalg.condition import inverse_norm
 from tacit.shapes import Bool, Float, Int, Tensor
 
 __all__ = ["Factor", "factor"]
@@ -74,9 +76,17 @@ def factor(K: Float[Tensor, "b N N"], scale: Float[Tensor, "b N"] | None = None)
     ok = (info == 0) & norm.isfinite()
     if not bool(ok.all()):
         lu, pivots = _with_identity_where_broken(lu, pivots, ok)
-    rcond = 1.0 / (norm * _inverse_norm(lu, pivots)) if N else torch.ones_like(norm)
+    rcond = torch.ones_like(norm)
+    if N:
+        rcond = 1.0 / (
+            norm * inverse_norm(_solver(lu, pivots, adjoint=True), _solver(lu, pivots, adjoint=False), scale)
+        )
     rcond = torch.where(ok & rcond.isfinite(), rcond, 0.0).clamp(max=1.0)
     return Factor(lu, pivots, scale, rcond, ok & (rcond > 0))
+
+
+def _solver(lu: Tensor, pivots: Tensor, adjoint: bool) -> Callable[[Tensor], Tensor]:
+    return lambda v: torch.linalg.lu_solve(lu, pivots, v, adjoint=adjoint)
 
 
 def _with_identity_where_broken(
@@ -87,26 +97,3 @@ def _with_identity_where_broken(
     eye = torch.eye(N, dtype=lu.dtype, device=lu.device)
     rows = torch.arange(1, N + 1, dtype=pivots.dtype, device=pivots.device)
     return torch.where(ok[:, None, None], lu, eye), torch.where(ok[:, None], pivots, rows)
-
-
-def _inverse_norm(lu: Float[Tensor, "b N N"], pivots: Int[Tensor, "b N"]) -> Float[Tensor, " b"]:
-    """Estimate the one-norm of the inverse from below; an overflow counts as infinite.
-
-    Two starting vectors of one-norm 1 (spread over all coordinates without a symmetry that a structured null vector
-    could share), one step along the gradient of the norm, and the two unit vectors that this step points to.
-    """
-    b, N = pivots.shape
-    index = torch.arange(N, dtype=lu.dtype, device=lu.device)
-    # Fractional parts of multiples of irrational numbers: deterministic, never twice the same, and of both signs.
-    spread = torch.stack([(0.6180339887 * (index + 1)) % 1 + 0.5, (0.7320508076 * (index + 1)) % 1 + 0.25], dim=-1)
-    spread[:, 1] = torch.where(index % 2 == 1, -spread[:, 1], spread[:, 1])
-    start = (spread / spread.abs().sum(0)).expand(b, N, 2)
-    first = torch.linalg.lu_solve(lu, pivots, start, adjoint=True)
-    sign = torch.where(first >= 0, 1.0, -1.0).to(lu.dtype)
-    gradient = torch.linalg.lu_solve(lu, pivots, sign).abs()
-    columns = torch.zeros_like(sign)
-    best = gradient.nan_to_num(nan=0.0).argmax(dim=1, keepdim=True)
-    columns.scatter_(1, best, 1.0)
-    second = torch.linalg.lu_solve(lu, pivots, columns, adjoint=True)
-    sizes = torch.cat([first.abs().sum(1), gradient.amax(1), second.abs().sum(1)], dim=-1)
-    return torch.where(sizes.isfinite(), sizes, float("inf")).amax(-1)
