@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -48,7 +49,7 @@ def normal(z: torch.Tensor) -> torch.Tensor:
     return 0.5 * (1 + torch.erf(z / ROOT2))
 
 
-def inspection(samples: int, shift: float) -> dict[str, object]:
+def inspection(samples: int, shift: float) -> dict[str, Any]:
     """HS 68 and 69: the cost of a control chart with samples of this size; x = cost of one sample, penalty."""
 
     def objective(x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
@@ -70,7 +71,7 @@ def inspection(samples: int, shift: float) -> dict[str, object]:
     }
 
 
-def power_flow(angle: float) -> dict[str, object]:
+def power_flow(angle: float) -> dict[str, Any]:
     """HS 74 and 75: two generators, angles within +-angle; x = costs, phase, demand at the third node."""
 
     def equality(x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -94,7 +95,7 @@ def transformer_limits(x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     return join(rows(power, losses), at_least(u, 0.0))
 
 
-def blending(first: float, second: float, third: float, fourth: float) -> dict[str, object]:
+def blending(first: float, second: float, third: float, fourth: float) -> dict[str, Any]:
     """HS 95 to 98: six activities, four bilinear demands; x = two costs and the first two demands."""
 
     def inequality(x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from problems import GROUPS, KINDS, PROBLEMS, TestProblem, select
-from problems.verify import Calculus, examine, good
+from problems.verify import Array, Calculus, examine, good
 
 every_problem = pytest.mark.parametrize("given", PROBLEMS.values(), ids=PROBLEMS.keys())
-published = [given for given in PROBLEMS.values() if given.y is not None]
-every_published = pytest.mark.parametrize("given", published, ids=[given.name for given in published])
+published = [(given, given.y.numpy()) for given in PROBLEMS.values() if given.y is not None]
+every_published = pytest.mark.parametrize(("given", "y"), published, ids=[given.name for given, _ in published])
 
 
 def functions(given: TestProblem) -> list[tuple[str, tuple[int, ...]]]:
@@ -31,6 +31,13 @@ def test_shapes_are_the_declared_ones(given: TestProblem) -> None:
         batched = torch.vmap(getattr(given, which))(given.x, given.starts)
         assert batched.shape == (given.x.shape[0], *shape)
         assert batched.dtype == torch.float64
+
+
+@every_problem
+def test_the_library_takes_the_functions_as_they_are(given: TestProblem) -> None:
+    problem = given.problem
+    functions = (problem.objective, problem.equality, problem.inequality)
+    assert functions == (given.objective, given.equality, given.inequality)
 
 
 @every_problem
@@ -63,9 +70,8 @@ def test_no_parameter_is_idle(given: TestProblem) -> None:
 
 
 @every_published
-def test_published_solution_is_feasible_and_has_the_published_value(given: TestProblem) -> None:
+def test_published_solution_is_feasible_and_has_the_published_value(given: TestProblem, y: Array) -> None:
     calculus = Calculus(given, given.x[0])
-    y = given.y.numpy()
     for which, violation in (("equality", np.abs), ("inequality", lambda g: g)):
         slope = 1 + np.abs(calculus.call(which, y, 1)).max(axis=1, initial=0.0)
         assert (violation(calculus.call(which, y)) <= 1e-8 * slope * (1 + np.abs(y).max())).all()
@@ -74,16 +80,16 @@ def test_published_solution_is_feasible_and_has_the_published_value(given: TestP
 
 
 @every_published
-def test_published_solution_is_as_regular_as_declared(given: TestProblem) -> None:
+def test_published_solution_is_as_regular_as_declared(given: TestProblem, y: Array) -> None:
     calculus = Calculus(given, given.x[0])
-    report = examine(calculus, "published", given.y.numpy())
+    report = examine(calculus, "published", y)
     if given.kind in ("regular", "weak", "singular"):
         assert good(report)
         assert report.kind(given) == given.kind
     if given.kind == "regular":
-        np.testing.assert_allclose(report.y, given.y, rtol=1e-7, atol=1e-9 * (1 + np.abs(report.y).max()))
+        np.testing.assert_allclose(report.y, y, rtol=1e-7, atol=1e-9 * (1 + np.abs(report.y).max()))
     if given.kind == "dependent":
-        there = examine(calculus, "published", given.y.numpy(), moves=0)
+        there = examine(calculus, "published", y, moves=0)
         assert there.rank < given.p + there.active or not good(there)
     if given.kind == "feasibility":
         assert report.rank == given.p + report.active

@@ -21,7 +21,8 @@ from . import PROBLEMS
 from .base import TestProblem
 
 Array = NDArray[np.float64]
-ACTIVE, MULTIPLIER, RANK = 1e-6, 1e-7, 1e-9
+Indices = NDArray[np.intp]
+ACTIVE, MULTIPLIER, RANK, EXACT = 1e-6, 1e-7, 1e-9, 1e-15
 
 
 @dataclass
@@ -42,11 +43,11 @@ class Calculus:
         result: Array = function(self.x, at).detach().numpy()
         return result
 
-    def rows(self, u: Array, active: Array, order: int = 0) -> Array:
+    def rows(self, u: Array, active: Indices, order: int = 0) -> Array:
         """The equality rows and the active inequality rows (<= 0), or their derivatives."""
         return np.concatenate([self.call("equality", u, order), self.call("inequality", u, order)[active]])
 
-    def lagrangian_hessian(self, u: Array, active: Array, mu: Array) -> Array:
+    def lagrangian_hessian(self, u: Array, active: Indices, mu: Array) -> Array:
         return self.call("objective", u, 2) + np.tensordot(mu, self.rows(u, active, 2), axes=1)
 
 
@@ -127,7 +128,7 @@ def candidates(calculus: Calculus, start: Array) -> Iterator[tuple[str, Array]]:
     yield "trust-constr", found.x
 
 
-def multipliers(calculus: Calculus, u: Array, active: Array) -> Array:
+def multipliers(calculus: Calculus, u: Array, active: Indices) -> Array:
     """Least squares for grad f + mu' rows = 0, non-negative on the inequalities."""
     jacobian = calculus.rows(u, active, 1)
     if not jacobian.size:
@@ -136,7 +137,7 @@ def multipliers(calculus: Calculus, u: Array, active: Array) -> Array:
     return np.asarray(optimize.lsq_linear(jacobian.T, -calculus.call("objective", u, 1), (lower, np.inf)).x)
 
 
-def polish(calculus: Calculus, u: Array, moves: int) -> tuple[Array, Array, Array]:
+def polish(calculus: Calculus, u: Array, moves: int) -> tuple[Array, Array, Indices]:
     """Newton's method on the KKT equations of the rows that are active near u."""
     inequality = calculus.call("inequality", u)
     slope = 1 + np.abs(calculus.call("inequality", u, 1)).max(axis=1, initial=0.0)
@@ -149,6 +150,8 @@ def polish(calculus: Calculus, u: Array, moves: int) -> tuple[Array, Array, Arra
         if not np.isfinite(residual).all() or np.abs(residual).max(initial=0.0) >= size:
             break
         best, size = (u, mu), np.abs(residual).max(initial=0.0)
+        if size <= EXACT:
+            break
         zero = np.zeros((len(mu), len(mu)))
         matrix = np.block([[calculus.lagrangian_hessian(u, active, mu), jacobian.T], [jacobian, zero]])
         if not np.isfinite(matrix).all():
