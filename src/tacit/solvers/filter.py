@@ -25,6 +25,7 @@ GAMMA = 1e-5
 """The share by which a step must reduce violation or barrier function to be acceptable to the filter."""
 
 HALVINGS = 24
+REACH = 0.5
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,9 @@ def search(
     phi = f - state.mu * state.s.log().sum(1)
     slope = (at.f_Y * direction.du).sum(1) - (state.mu[:, None] / state.s * direction.ds).sum(1)
     start = _Trial(state.u, state.s, theta, phi, at.primal)
-    alpha = largest_step(state.s, direction.ds, tau)
+    # Models are trusted as far as the unknown is large: a periodic or a levelling function must not fling it away.
+    reach = REACH * state.u.abs().amax(1).clamp(min=1.0) / direction.du.abs().amax(1)
+    alpha = torch.minimum(largest_step(state.s, direction.ds, tau), reach)
     taken, length, descent = start, torch.zeros_like(alpha), torch.zeros_like(direction.failed)
     pending = ~direction.failed
     for halving in range(HALVINGS):

@@ -67,16 +67,16 @@ class InteriorPoint(Solver):
     def solve(self, instance: Instance, start: Float[Tensor, "b m"]) -> Found:
         state = self.begin(instance, start)
         final, iterations = drive(instance, state, self.advance, self.max_iter, self.callback)
-        return Found(final.u, final.lam, final.residual, iterations, final.status)
+        return _last_look(instance, final, iterations, tolerance(self.tol, start.dtype))
 
     def begin(self, instance: Instance, start: Float[Tensor, "b m"]) -> InteriorState:
         """Scales, slacks and multipliers at the start."""
         u = start.clone()
         f, f_Y = instance.objective_and_gradient(u)
         rows, A = instance.rows(u), instance.jacobian(u)
-        d = row_scale(A)
+        d = row_scale(rows, A, u)
         steep = torch.maximum(f_Y.abs().amax(-1), instance.hessian(u).abs().amax(-1).amax(-1))
-        sigma = torch.where(steep > 100.0, 100.0 / steep, (1e-2 / steep.clamp(min=1e-14)).clamp(min=1.0))
+        sigma = torch.where(steep > 100.0, 100.0 / steep, (1.0 / steep.clamp(min=1e-14)).clamp(min=1.0))
         sigma = torch.where(steep > 0, sigma, 1.0).nan_to_num(nan=1.0)
         finite = f.isfinite() & f_Y.isfinite().all(-1) & rows.isfinite().all(-1) & A.isfinite().all(-1).all(-1)
         blank = torch.zeros_like(f)
@@ -147,7 +147,7 @@ def _finish(
         index = close.nonzero().squeeze(1)
         near = state.take(index)
         best = polish(instance.take(index), near.u, near.lam)
-        good = (best.residual <= tol) & best.minimum
+        good = best.holds(tol)
         ended = replace(
             near,
             polished=error[index],
@@ -164,6 +164,21 @@ def _finish(
     state = replace(state, status=torch.where(unbounded, int(Status.UNBOUNDED), state.status))
     broken = ~error.isfinite()
     return replace(state, status=torch.where(broken, int(Status.NONFINITE), state.status))
+
+
+def _last_look(instance: Instance, final: InteriorState, iterations: Int[Tensor, " b"], tol: float) -> Found:
+    """Polish what did not converge: it may hold all the same. Residuals are those of the problem, not of a barrier."""
+    open_ends = torch.tensor([Status.MAX_ITERATIONS, Status.STALLED], device=final.u.device)
+    index = torch.isin(final.status, open_ends).nonzero().squeeze(1)
+    found = Found(final.u, final.lam, final.residual, iterations, final.status)
+    if not len(index):
+        return found
+    part = final.take(index)
+    best = polish(instance.take(index), part.u, part.lam)
+    good = best.holds(tol)
+    status = torch.where(good, int(Status.CONVERGED), part.status)
+    u = torch.where(best.residual.isfinite()[:, None], best.u, part.u)
+    return found.replaced_at(index, Found(u, best.lam, best.residual, iterations[index], status))
 
 
 def _lower_barrier(state: InteriorState, at: Model, tol: float) -> InteriorState:

@@ -19,10 +19,13 @@ from tacit.errors import SolverError
 from tacit.problem import Instance, Status
 from tacit.shapes import Bool, Float, Int, Tensor
 from tacit.solvers.base import RUNNING, Found, Progress, Solver, State, check_count, check_positive, drive, tolerance
-from tacit.solvers.linear import eigen
+from tacit.solvers.linear import eigen, solve_or_least_norm
 from tacit.solvers.optimality import Local, residual
 
 __all__ = ["Newton", "trust_region_step"]
+
+CLOSE = 1e-7
+"""A Newton step (relative to u) that counts as none."""
 
 FAR = 1e12
 """An unknown (relative to its start) or a decrease (relative to the first) beyond which a problem counts as unbounded."""
@@ -35,7 +38,7 @@ class Newton(Solver):
     Args:
         tol: scaled residual to reach; None takes what the dtype allows.
         max_iter: steps allowed.
-        radius: first trust region, relative to max(1, |start|).
+        radius: first trust region, relative to max(1, |start|) in units of the unknowns.
         callback: called with a `Progress` after every step.
 
     >>> import torch
@@ -47,8 +50,9 @@ class Newton(Solver):
     """
 
     tol: float | None = None
-    max_iter: int = 300
+    max_iter: int = 500
     radius: float = 1.0
+    scaled: bool = False
     callback: Callable[[Progress], None] | None = None
 
     def __post_init__(self) -> None:
@@ -66,7 +70,7 @@ class Newton(Solver):
         state = self.begin(instance, start)
         final, iterations = drive(instance, state, self.advance, self.max_iter, self.callback)
         # A search that used up its steps, or can improve no more, has still converged if the conditions hold.
-        held = (final.residual <= tolerance(self.tol, start.dtype)) & (final.curvature >= -1e-6)
+        held = (final.residual <= tolerance(self.tol, start.dtype)) & (final.curvature >= -1e-6) & final.close
         stopped = (final.status == Status.MAX_ITERATIONS) | (final.status == Status.STALLED)
         status = torch.where(held & stopped, int(Status.CONVERGED), final.status)
         return Found(final.u, start.new_zeros(len(start), 0), final.residual, iterations, status)
@@ -83,9 +87,11 @@ class Newton(Solver):
             status=status,
             f=f,
             first=f,
-            radius=self.radius * size,
+            units=torch.zeros_like(start),
+            radius=torch.zeros_like(f),
             farthest=FAR * size,
             curvature=torch.zeros_like(f),
+            close=torch.zeros_like(bad),
             lull=torch.zeros_like(status),
         )
 
@@ -95,9 +101,16 @@ class Newton(Solver):
         eps = torch.finfo(state.u.dtype).eps
         f, f_Y = instance.objective_and_gradient(state.u)
         H = instance.hessian(state.u)
-        w, V = eigen(H)
         error = _residual(state.u, f, f_Y, H)
-        d, predicted = trust_region_step(w, V, f_Y, state.radius)
+        # The ball is round where the Hessian's diagonal is one: units of the unknowns do not matter.
+        D = torch.maximum(state.units, H.diagonal(dim1=1, dim2=2).abs().sqrt().nan_to_num(nan=0.0, posinf=0.0))
+        unit = D.clamp(min=1e-8 * D.amax(-1, keepdim=True)).clamp(min=torch.finfo(D.dtype).tiny ** 0.25)
+        unit = unit if self.scaled else torch.ones_like(unit)
+        radius = torch.where(state.radius > 0, state.radius, self.radius * (unit * state.u.abs().amax(-1, keepdim=True).clamp(min=1.0)).amax(-1))
+        w, V = eigen(H / (unit[:, :, None] * unit[:, None, :]))
+        d, predicted = trust_region_step(w, V, f_Y / unit, radius)
+        length = d.norm(dim=-1)
+        d = d / unit
         trial = state.u + d
         f_trial, g_trial = instance.objective_and_gradient(trial)
         actual = f - f_trial
@@ -107,11 +120,11 @@ class Newton(Solver):
         ratio = torch.where(blind, shrinks.to(f.dtype), actual / predicted)
         ratio = torch.where(f_trial.isfinite() & g_trial.isfinite().all(-1), ratio, -1.0)
         accept = ratio > 1e-4
-        length = d.norm(dim=-1)
-        radius = torch.where(ratio < 0.25, 0.25 * length, state.radius)
-        radius = torch.where((ratio > 0.75) & (length > 0.9 * state.radius), 2.0 * state.radius, radius)
+        wider = torch.where((ratio > 0.75) & (length > 0.9 * radius), 2.0 * radius, radius)
+        radius = torch.where(ratio < 0.25, 0.25 * length, wider)
         least = w[:, 0] / w.abs().amax(-1).clamp(min=torch.finfo(w.dtype).tiny)
-        status, lull = self._judge(state, error, least, accept, length, tol)
+        close = _is_close(H, f_Y, state.u, error, tol)
+        status, lull = self._judge(state, error, least, accept, d.abs().amax(-1), close, tol)
         descending = (f_trial < state.first - FAR * (1 + state.first.abs())) | (trial.abs().amax(-1) > state.farthest)
         status = torch.where(accept & descending, int(Status.UNBOUNDED), status)
         status = torch.where(f.isfinite() & error.isfinite(), status, int(Status.NONFINITE))
@@ -123,8 +136,10 @@ class Newton(Solver):
             f=torch.where(move, f_trial, f),
             residual=error,
             status=status,
+            units=D,
             radius=radius,
             curvature=least,
+            close=close,
             lull=lull,
         )
 
@@ -135,13 +150,14 @@ class Newton(Solver):
         least: Float[Tensor, " b"],
         accept: Bool[Tensor, " b"],
         length: Float[Tensor, " b"],
+        close: Bool[Tensor, " b"],
         tol: float,
     ) -> tuple[Int[Tensor, " b"], Int[Tensor, " b"]]:
         """Who is done: converged and no longer improving, or unable to move."""
         eps = torch.finfo(error.dtype).eps
         size = state.u.abs().amax(-1).clamp(min=1.0)
         minimum = least >= -1e-6
-        good = (error <= tol) & minimum
+        good = (error <= tol) & minimum & close
         lull = torch.where(good & (error > 0.7 * state.residual), state.lull + 1, state.lull)
         exact = error <= 4 * eps
         done = good & (exact | (lull >= 2) | ~accept | (length <= 2 * eps * state.u.abs().amax(-1)))
@@ -152,13 +168,16 @@ class Newton(Solver):
 
 @dataclass(frozen=True)
 class NewtonState(State):
-    """Adds: objective, first objective, trust radius, farthest |u|, least scaled eigenvalue, steps without gain."""
+    """Adds: objective, first objective, scales of the unknowns, trust radius (0: not yet chosen), farthest |u|, least scaled eigenvalue,
+    whether Newton's step is negligible, steps without gain."""
 
     f: Float[Tensor, " b"]
     first: Float[Tensor, " b"]
+    units: Float[Tensor, "b m"]
     radius: Float[Tensor, " b"]
     farthest: Float[Tensor, " b"]
     curvature: Float[Tensor, " b"]
+    close: Bool[Tensor, " b"]
     lull: Int[Tensor, " b"]
 
 
@@ -204,3 +223,16 @@ def _residual(
 ) -> Float[Tensor, " b"]:
     none = u.new_zeros(len(u), 0)
     return residual(Local(u, none, f, f_Y, none, u.new_zeros(len(u), 0, u.shape[1]), H, 0))
+
+
+def _is_close(
+    H: Float[Tensor, "b m m"], f_Y: Float[Tensor, "b m"], u: Float[Tensor, "b m"], error: Float[Tensor, " b"], tol: float
+) -> Bool[Tensor, " b"]:
+    """Whether Newton's step is negligible or the gradient is all rounding; looked at where the residual is small."""
+    noise = 8 * torch.finfo(u.dtype).eps
+    close = error <= noise
+    index = ((error <= tol) & ~close).nonzero().squeeze(1)
+    if len(index):
+        step = solve_or_least_norm(H[index], f_Y[index]).abs().amax(-1) / u[index].abs().amax(-1).clamp(min=1.0)
+        close = close.index_copy(0, index, step <= max(CLOSE, 100 * noise))
+    return close

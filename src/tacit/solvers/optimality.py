@@ -48,7 +48,9 @@ class Local:
     def pull(self) -> Float[Tensor, "b m"]:
         """The size of the terms that cancel in each entry of the Lagrangian's gradient."""
         forces = (self.lam[:, :, None] * self.A).abs().sum(1)
-        return torch.maximum(torch.maximum(self.f_Y.abs(), forces), self.H.abs().sum(-1) * self.size[:, None])
+        pull = torch.maximum(torch.maximum(self.f_Y.abs(), forces), self.H.abs().sum(-1) * self.size[:, None])
+        # Where an entry's own terms vanish (a flat direction), the rounding of the others is what can be reached.
+        return torch.maximum(pull, torch.finfo(pull.dtype).eps ** 0.3 * pull.amax(-1, keepdim=True))
 
     @property
     def stationarity(self) -> Float[Tensor, "b m"]:
@@ -90,4 +92,4 @@ def _complementary(at: Local) -> tuple[Float[Tensor, "b q"], Float[Tensor, "b q"
 
 def _ratio(value: Tensor, scale: Tensor) -> Tensor:
     """value / scale, and 0 for 0 / 0."""
-    return torch.where(value == 0, 0.0, value / scale)
+    return torch.where(value == 0, value.abs(), value / scale)

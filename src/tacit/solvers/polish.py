@@ -9,7 +9,7 @@ solution. Nothing globalises these steps: a point is kept only if its residual i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
@@ -22,42 +22,61 @@ from tacit.solvers.optimality import Local, active_rows, evaluate, residual
 __all__ = ["Polished", "is_minimum", "multipliers", "polish"]
 
 
+CLOSE = 1e-7
+"""A Newton step (relative to u) that is this short says that the answer is right to about twice as many digits."""
+
+
 @dataclass(frozen=True)
 class Polished:
-    """The best point met, its multipliers and residual, and whether curvature says minimum there."""
+    """The best point met, its multipliers and residual, the relative length of the Newton step from there, and whether
+    curvature says minimum."""
 
     u: Float[Tensor, "b m"]
     lam: Float[Tensor, "b r"]
     residual: Float[Tensor, " b"]
+    step: Float[Tensor, " b"]
     minimum: Bool[Tensor, " b"]
+
+    def holds(self, tol: float) -> Bool[Tensor, " b"]:
+        """Whether this is an answer: the conditions hold, and either Newton would not move or rounding is all there is.
+
+        A small residual alone proves little where the problem is ill-conditioned.
+        """
+        noise = 64 * torch.finfo(self.u.dtype).eps
+        near = (self.step <= max(CLOSE, 100 * noise)) | (self.residual <= noise)
+        return (self.residual <= tol) & self.minimum & near
 
 
 def polish(
     instance: Instance, u: Float[Tensor, "b m"], lam: Float[Tensor, "b r"], steps: int = 12, reach: float = 0.1
 ) -> Polished:
     """Take up to `steps` Newton steps from `(u, lam)`, never farther than `reach` (relative), and keep the best point."""
-    at = evaluate(instance, u, lam)
-    error = residual(at)
-    best = Polished(u, lam, error, is_minimum(at))
+    at, best, (next_u, next_lam) = _look(instance, u, lam)
     limit = reach * at.size
-    moving = error.isfinite()
-    without_gain = torch.zeros_like(error)
+    index = torch.arange(len(u), device=u.device)
+    lull = torch.zeros_like(index)
     for _ in range(steps):
-        if not bool(moving.any()):
+        stay = best.residual[index].isfinite() & (best.residual[index] > 0) & (lull < 3)
+        stay &= (next_u - u[index]).abs().amax(-1) <= limit[index]
+        index, lull = index[stay], lull[stay]
+        if not len(index):
             break
-        index = moving.nonzero().squeeze(1)
-        new_u, new_lam = _step(at)
-        close = (new_u - u[index]).abs().amax(-1) <= limit[index]
-        at = evaluate(instance.take(index), torch.where(close[:, None], new_u, at.u), new_lam)
-        error = residual(at)
-        better = close & (error < best.residual[index])
-        gain = error < 0.5 * best.residual[index]
-        best = _keep(best, index[better], Polished(at.u, at.lam, error, is_minimum(at)), better)
-        without_gain[index] = torch.where(gain, 0.0, without_gain[index] + 1)
-        stay = close & error.isfinite() & (error > 0) & (without_gain[index] < 3)
-        moving = torch.zeros_like(moving).index_copy(0, index, stay)
-        at = _take(at, stay)
+        _, new, (next_u, next_lam) = _look(instance.take(index), next_u[stay], next_lam[stay])
+        before = best.residual[index]
+        better = new.residual < before
+        lull = torch.where(new.residual < 0.5 * before, 0, lull + 1)
+        best = _keep(best, index[better], new, better)
     return best
+
+
+def _look(
+    instance: Instance, u: Float[Tensor, "b m"], lam: Float[Tensor, "b r"]
+) -> tuple[Local, Polished, tuple[Float[Tensor, "b m"], Float[Tensor, "b r"]]]:
+    """Evaluate at a point: derivatives, verdict, and where Newton's method would go."""
+    at = evaluate(instance, u, lam)
+    u_next, lam_next = _step(at)
+    length = (u_next - u).abs().amax(-1) / at.size
+    return at, Polished(u, lam, residual(at), length, is_minimum(at)), (u_next, lam_next)
 
 
 def _step(at: Local) -> tuple[Float[Tensor, "b m"], Float[Tensor, "b r"]]:
@@ -77,7 +96,7 @@ def is_minimum(at: Local, slack: float = 1e-7) -> Bool[Tensor, " b"]:
 
     Rows with a vanishing multiplier do not help here: they hold the point on one side only.
     """
-    b, r, m = at.A.shape
+    r, m = at.A.shape[1:]
     active = active_rows(at) & (_strength(at) > slack)
     A = torch.where(active[:, :, None], at.A, 0.0)
     K = bordered(at.H, A, torch.where(active, 0.0, -1.0).to(A.dtype))
@@ -116,11 +135,6 @@ def multipliers(at: Local, near: float = 1e-6) -> Float[Tensor, "b r"]:
     return torch.where(inequality, lam.clamp(max=0.0), lam)
 
 
-def _take(at: Local, keep: Bool[Tensor, " b"]) -> Local:
-    tensors = {k: getattr(at, k)[keep] for k in ("u", "lam", "f", "f_Y", "rows", "A", "H")}
-    return replace(at, **tensors)
-
-
 def _keep(best: Polished, index: Tensor, new: Polished, mask: Bool[Tensor, " k"]) -> Polished:
-    names = ("u", "lam", "residual", "minimum")
+    names = ("u", "lam", "residual", "step", "minimum")
     return Polished(*(getattr(best, k).index_copy(0, index, getattr(new, k)[mask]) for k in names))

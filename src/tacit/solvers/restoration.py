@@ -39,11 +39,15 @@ class _State(State):
     target: Float[Tensor, " b"]
 
 
-def row_scale(A: Float[Tensor, "b r m"]) -> Float[Tensor, "b r"]:
-    """Factors that bring the slopes of the rows into [0.01, 100]."""
-    slope = A.abs().amax(-1)
-    up = (1e-2 / slope.clamp(min=1e-10)).clamp(min=1.0)
-    return torch.where(slope > 100.0, 100.0 / slope, up).nan_to_num(nan=1.0, posinf=1.0)
+def row_scale(rows: Float[Tensor, "b r"], A: Float[Tensor, "b r m"], u: Float[Tensor, "b m"]) -> Float[Tensor, "b r"]:
+    """Factors that bring the slopes of the rows into [0.01, 100].
+
+    A row can be level at one point without being small: its value over the size of u counts as a slope too.
+    """
+    slope = torch.maximum(A.abs().amax(-1), rows.abs() / u.abs().amax(-1, keepdim=True).clamp(min=1.0))
+    up = (1e-2 / slope.clamp(min=1e-12)).clamp(min=1.0)
+    scale = torch.where(slope > 100.0, 100.0 / slope, up)
+    return torch.where(slope > 0, scale, 1.0).nan_to_num(nan=1.0, posinf=1.0)
 
 
 @torch.no_grad()
@@ -61,13 +65,14 @@ def restore(
     they are called INFEASIBLE.
     """
     tol = tolerance(tol, u.dtype)
-    bad = ~(u.isfinite().all(-1) & instance.rows(u).isfinite().all(-1))
+    rows = instance.rows(u)
+    bad = ~(u.isfinite().all(-1) & rows.isfinite().all(-1))
     state = _State(
         u=u.clone(),
         residual=u.new_full((len(u),), float("inf")),
         status=torch.where(bad, int(Status.NONFINITE), RUNNING),
         radius=u.abs().amax(-1).clamp(min=1.0),
-        scale=row_scale(instance.jacobian(u)),
+        scale=row_scale(rows, instance.jacobian(u), u),
         target=u.new_zeros(len(u)) if target is None else target,
     )
     final, iterations = drive(instance, state, lambda i, s: _advance(i, s, tol), max_iter)
@@ -89,7 +94,7 @@ def _advance(instance: Instance, state: _State, tol: float) -> _State:
     J = torch.where(violated[:, :, None], state.scale[:, :, None] * A, 0.0)
     finite = J.isfinite().all(-1).all(-1) & v.isfinite().all(-1)
     J, v = torch.where(finite[:, None, None], J, 0.0), torch.where(finite[:, None], v, 0.0)
-    U, s, Vt = torch.linalg.svd(J, full_matrices=False)
+    _, s, Vt = torch.linalg.svd(J, full_matrices=False)
     w, V = s.flip(-1).square(), Vt.flip(-2).mT
     pull = (J.mT @ v[:, :, None]).squeeze(-1)
     d, predicted = trust_region_step(w, V, pull, state.radius)
