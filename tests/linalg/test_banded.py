@@ -28,3 +28,13 @@ def test_a_singular_last_block_means_a_singular_matrix_and_is_not_hidden() -> No
     laplacian = torch.tensor([[[1.0, -1.0], [-1.0, 1.0]]], dtype=torch.float64)
     x = reduce_cyclically(to_blocks(bands_of(laplacian, 1)), 2).solve(torch.ones(1, 2, 1, dtype=torch.float64))
     assert not x.isfinite().all() or x.abs().max() > 1e12
+
+
+def test_memory_grows_like_the_size() -> None:
+    numbers = []
+    for m in (1000, 8000):
+        levels = reduce_cyclically(to_blocks(torch.tensor([1.0, 3.0, 1.0]).repeat(1, m, 1)), m).levels
+        kept = [(v.lu, v.pivots, v.to_previous, v.to_next, v.lower, v.upper) for v in levels]
+        # What is kept may be a view of something larger; that is what occupies memory.
+        numbers.append(sum(t.untyped_storage().nbytes() for level in kept for t in level))
+    assert numbers[1] < 10 * numbers[0]

@@ -179,6 +179,14 @@ def test_the_estimated_condition_is_no_worse_than_the_true_one(method: Callable[
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_an_operator_that_is_zero_has_no_solution_and_no_condition(method: Callable[..., KrylovResult]) -> None:
+    result = method(torch.zeros_like, torch.ones(2, 4))
+    assert not result.converged.any()
+    assert result.x.abs().max() == 0
+    assert result.rcond.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_the_budget_is_kept_and_the_element_not_called_converged(method: Callable[..., KrylovResult]) -> None:
     result = method(product(spd(2, 50, cond=1e4)), randn(2, 50, seed=1), max_iter=7)
     assert result.iterations.tolist() == [7, 7]

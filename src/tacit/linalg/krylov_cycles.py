@@ -51,6 +51,29 @@ def _over(a: Tensor, b: Tensor, where: Tensor) -> Tensor:
     return torch.where(where, a / torch.where(where, b, 1.0), 0.0)
 
 
+def _orthogonalised(
+    q: Float[Tensor, "b N"], known: Float[Tensor, "b j N"]
+) -> tuple[Float[Tensor, "b N"], Float[Tensor, "b j"]]:
+    """Take the orthonormal `known` out of `q`; twice, for Gram-Schmidt loses orthogonality, and does so once only."""
+    parts = torch.zeros_like(known[:, :, 0])
+    for _ in range(2):
+        h = (known @ q[:, :, None])[:, :, 0]
+        q, parts = q - (h[:, None] @ known)[:, 0], parts + h
+    return q, parts
+
+
+def _next(live: Bool[Tensor, " b"], old: Tensor, now: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
+    """Move a recursion on, `(old, now) -> (now, new)`, where an element is live."""
+    where = live if now.dim() == 1 else live[:, None]
+    return torch.where(where, now, old), torch.where(where, new, now)
+
+
+def _rcond(least: Float[Tensor, " b"], largest: Float[Tensor, " b"]) -> Float[Tensor, " b"]:
+    """Return the ratio: one where no step was taken (`least` is infinite), zero for an operator that is zero."""
+    unit = torch.where(largest > 0, largest, 1.0)
+    return (least / unit).clamp(max=1.0)
+
+
 def _all_stopped(live: Bool[Tensor, " b"], step: int) -> bool:
     """Ask whether work is left: every time on the CPU, seldom where the question costs a synchronisation."""
     return (live.device.type == "cpu" or step % 8 == 0) and not bool(live.any())
@@ -70,7 +93,7 @@ def cg_cycle(
     z = r if precondition is None else precondition(r)
     p, rz = z, dot(r, z)
     count = torch.zeros_like(budget)
-    indefinite, broken = torch.zeros_like(live), torch.zeros_like(live)
+    indefinite, singular, broken = (torch.zeros_like(live) for _ in range(3))
     steps: list[tuple[Tensor, Tensor, Tensor]] = []
     step = 0
     while not _all_stopped(live, step):
@@ -78,7 +101,9 @@ def cg_cycle(
         q = matvec(p)
         curvature, lengths = dot(p, q), dot(p, p) * dot(q, q)
         broken = broken | (live & ~(curvature.isfinite() & lengths.isfinite() & rz.isfinite()))
-        flat = live & ~broken & ((curvature <= 4 * eps * lengths.sqrt()) | (rz <= 0))
+        noise = 4 * eps * lengths.sqrt()
+        flat = live & ~broken & ((curvature <= noise) | (rz <= 0))
+        singular = singular | (flat & (curvature.abs() <= noise))
         indefinite = indefinite | flat
         count = count + live
         live = live & ~broken & ~flat
@@ -92,7 +117,7 @@ def cg_cycle(
         live = live & (norm(r) > target) & (count < budget)
         p = torch.where(live[:, None], z + beta[:, None] * p, p)
         rz = torch.where(live, rz_new, rz)
-    return CycleResult(x, count, indefinite, broken, _lanczos_rcond(steps, rz))
+    return CycleResult(x, count, indefinite, broken, torch.where(singular, 0.0, _lanczos_rcond(steps, rz)))
 
 
 def _lanczos_rcond(steps: list[tuple[Tensor, Tensor, Tensor]], like: Float[Tensor, " b"]) -> Float[Tensor, " b"]:
@@ -146,11 +171,9 @@ def minres_cycle(
     scaled_target = target * gamma / norm(r).clamp(min=tiny)
     gamma_old, eta = torch.ones_like(gamma), gamma
     c_old, c = torch.ones_like(gamma), torch.ones_like(gamma)
-    s_old, s = torch.zeros_like(gamma), torch.zeros_like(gamma)
-    pivot, size = torch.zeros_like(gamma), torch.zeros_like(gamma)
-    least, largest = torch.full_like(gamma, float("inf")), torch.zeros_like(gamma)
-    count = torch.zeros_like(budget)
-    step = 0
+    s_old, s, pivot, size = (torch.zeros_like(gamma) for _ in range(4))
+    least = torch.full_like(gamma, float("inf"))
+    count, step = torch.zeros_like(budget), 0
     while not _all_stopped(live, step):
         step += 1
         z = z / gamma[:, None]
@@ -169,30 +192,25 @@ def minres_cycle(
         indefinite = indefinite | (live & (pivot <= 4 * eps * size))
         a0 = c * delta - c_old * s * gamma
         a1 = torch.hypot(a0, gamma_new)
-        a2 = s * delta + c_old * c * gamma
-        a3 = s_old * gamma
+        a2, a3 = s * delta + c_old * c * gamma, s_old * gamma
         # |A r| relative to |A| |r|: when it vanishes the residual is least, and another step would divide by noise.
         flat = live & (torch.hypot(a0, c * gamma_new) <= eps**0.8 * size)
         indefinite, live = indefinite | flat, live & ~flat
-        least = torch.where(flat, 0.0, least)
         c_new, s_new = _over(a0, a1, live), _over(gamma_new, a1, live)
         direction = (z - a3[:, None] * w_old - a2[:, None] * w) / torch.where(live, a1, 1.0)[:, None]
         x = torch.where(live[:, None], x + (c_new * eta)[:, None] * direction, x)
-        least = torch.where(live, torch.minimum(least, a1), least)
-        largest = torch.where(live | flat, torch.maximum(largest, size), largest)
+        least = torch.where(flat, 0.0, torch.where(live, torch.minimum(least, a1), least))
         eta = torch.where(live, -s_new * eta, eta)
         live = live & (eta.abs() > scaled_target) & (count < budget) & (gamma_new > tiny)
-        keep = live[:, None]
-        w_old, w = torch.where(keep, w, w_old), torch.where(keep, direction, w)
-        v_old, v = torch.where(keep, v, v_old), torch.where(keep, v_new, v)
-        z = torch.where(keep, z_new, z)
+        w_old, w = _next(live, w_old, w, direction)
+        v_old, v = _next(live, v_old, v, v_new)
+        c_old, c = _next(live, c_old, c, c_new)
+        s_old, s = _next(live, s_old, s, s_new)
+        z = torch.where(live[:, None], z_new, z)
         gamma_old = torch.where(live, gamma, gamma_old)
         # A stopped element's z is divided again and again: by one.
         gamma = torch.where(live, gamma_new, 1.0)
-        c_old, c = torch.where(live, c, c_old), torch.where(live, c_new, c)
-        s_old, s = torch.where(live, s, s_old), torch.where(live, s_new, s)
-    rcond = torch.where(largest > 0, least / torch.where(largest > 0, largest, 1.0), 1.0)
-    return CycleResult(x, count, indefinite, broken, rcond)
+    return CycleResult(x, count, indefinite, broken, _rcond(least, size))
 
 
 def gmres_cycle(
@@ -227,21 +245,17 @@ def gmres_cycle(
         live = live & ~broken
         q = torch.where(live[:, None], q, 0.0)
         length = norm(q)
-        known = V[:, : j + 1]
-        h = (known @ q[:, :, None])[:, :, 0]
-        q = q - (h[:, None] @ known)[:, 0]
-        # Once more: Gram-Schmidt loses orthogonality, and does so once only.
-        again = (known @ q[:, :, None])[:, :, 0]
-        q = q - (again[:, None] @ known)[:, 0]
-        h, below = h + again, norm(q)
+        q, h = _orthogonalised(q, V[:, : j + 1])
+        below = norm(q)
         V[:, j + 1] = q * _over(torch.ones_like(below), below, below > eps * length)[:, None]
         for i, (c, s) in enumerate(rotations):
             h[:, i], h[:, i + 1] = c * h[:, i] + s * h[:, i + 1], c * h[:, i + 1] - s * h[:, i]
         last = h[:, j]
         radius = torch.hypot(last, below)
         largest = torch.where(live, torch.maximum(largest, radius), largest)
-        live = live & (radius > 4 * eps * largest)
-        least = torch.where(live, torch.minimum(least, radius), least)
+        flat = live & (radius <= 4 * eps * largest)
+        live = live & ~flat
+        least = torch.where(flat, 0.0, torch.where(live, torch.minimum(least, radius), least))
         c = torch.where(live, _over(last, radius, live), 1.0)
         s = _over(below, radius, live)
         rotations.append((c, s))
@@ -255,5 +269,4 @@ def gmres_cycle(
     y = torch.linalg.solve_triangular(R[:, :done, :done], g[:, :done, None], upper=True)
     x = (y.mT @ V[:, :done])[:, 0]
     x = x if precondition is None else precondition(x)
-    rcond = torch.where(largest > 0, least / torch.where(largest > 0, largest, 1.0), 1.0)
-    return CycleResult(x, count, torch.zeros_like(live), broken, rcond.clamp(max=1.0))
+    return CycleResult(x, count, torch.zeros_like(live), broken, _rcond(least, largest))
