@@ -6,6 +6,7 @@ Set TACIT_TYPES=0 to run without the checks, as someone who has only torch does.
 from __future__ import annotations
 
 import os
+import sys
 
 import jaxtyping
 import pytest
@@ -19,6 +20,11 @@ if ENABLED:
     jaxtyping.install_import_hook("tacit", "typecheck.check")
 
 import torch
+
+if ENABLED:
+    # torch.library.custom_op reads annotations in the globals of the function it is given: under the hook that is a
+    # wrapper of jaxtyping's, where the name Tensor is not known.
+    vars(sys.modules[jaxtyping.jaxtyped.__module__]).setdefault("Tensor", torch.Tensor)
 
 # Timings and the last digits of a sum do not depend on how many cores there are; xdist's workers do not fight for them.
 torch.set_num_threads(1)

@@ -38,6 +38,16 @@ def test_a_checked_function_is_traced_whole_in_a_test_marked_compile():
 
 
 @pytest.mark.skipif(not ENABLED, reason="TACIT_TYPES=0")
+def test_a_checked_function_becomes_an_operator_of_torch():
+    @jaxtyping.jaxtyped(typechecker=check)
+    def doubled(x: Tensor) -> Tensor:
+        return 2 * x
+
+    operator = torch.library.custom_op("tacit_house::doubled", mutates_args=())(doubled)
+    assert operator(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.skipif(not ENABLED, reason="TACIT_TYPES=0")
 def test_the_library_itself_is_checked():
     from tacit.errors import nearest
 
