@@ -56,7 +56,7 @@ def dims_of(dim: int | Sequence[int], ndim: int) -> tuple[int, ...]:
 
 def rows_of(x: Tensor, dims: tuple[int, ...]) -> Float[Tensor, "r n"]:
     """Return `x` as rows: the named dims last and flattened, the others flattened in front."""
-    n = math.prod(x.shape[d] for d in dims)
+    n = math.prod([x.shape[d] for d in dims])
     if n == 0:
         raise InputValueError(
             f"expects at least one number along dim {dims}; received shape {tuple(x.shape)}. "

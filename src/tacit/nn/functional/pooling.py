@@ -170,6 +170,10 @@ class _Pooled(torch.autograd.Function):
     def backward(ctx: Any, v: Column) -> tuple[Tensor | None, ...]:
         x, alpha, weight, y = ctx.saved_tensors
         wanted = tuple(ctx.needs_input_grad[:3])
+        if torch.compiler.is_compiling():
+            # Tied to v, the masks below are recomputed from x in one fused pass; known in the forward pass already,
+            # the compiler would store them there, a byte for every number and a slow one.
+            y = torch.where(v.isnan(), v, y)
         with full_precision(x):
             if torch.compiler.is_compiling() or torch.is_grad_enabled() or x.numel() <= _CHUNK:
                 grads = _backward(x, alpha, weight, y, v, wanted, ctx.plan)
