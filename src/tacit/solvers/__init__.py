@@ -1,8 +1,9 @@
 """Finds answers: batched solvers, forward only, each element with its own step, stopping test and status."""
 
+from tacit.solvers.automatic import Automatic
 from tacit.solvers.base import Found, Progress, Solver
 from tacit.solvers.choice import default_solver
 from tacit.solvers.interior_point import InteriorPoint
 from tacit.solvers.newton import Newton
 
-__all__ = ["Found", "InteriorPoint", "Newton", "Progress", "Solver", "default_solver"]
+__all__ = ["Automatic", "Found", "InteriorPoint", "Newton", "Progress", "Solver", "default_solver"]

@@ -125,10 +125,9 @@ def search(
         pending = pending.index_fill(0, good, False)
         alpha = torch.where(pending, 0.5 * alpha, alpha)
     lost = pending | direction.failed
-    # Steps below rounding cannot be judged by values that round: take them and let the barrier fall.
-    still = lost & ~direction.failed & (
-        direction.du.abs().amax(1) <= 10 * torch.finfo(f.dtype).eps * state.u.abs().amax(1).clamp(min=1.0)
-    )
+    # Steps below rounding cannot be judged by values that round: let the barrier fall instead.
+    short = direction.du.abs().amax(1) <= 10 * torch.finfo(f.dtype).eps * state.u.abs().amax(1).clamp(min=1.0)
+    still = lost & ~direction.failed & short & (theta <= 1e-8 * state.ceiling)
     lost = lost & ~still
     return _moved(state, taken, start, direction, length, descent, lost, tau), lost
 

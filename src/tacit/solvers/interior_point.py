@@ -157,11 +157,13 @@ def _finish(
             status=torch.where(good, int(Status.CONVERGED), near.status),
         )
         state = state.put(index, ended)
-    size = state.u.abs().amax(-1)
-    violation = at.primal.abs().sum(1)
-    falling = (f < state.first - FAR * (1 + state.first.abs())) | (size > FAR)
-    unbounded = falling & (violation <= 1e-6 * size.clamp(min=1.0)) & instance.has_objective
-    state = replace(state, status=torch.where(unbounded, int(Status.UNBOUNDED), state.status))
+    # Falling without end is unbounded; running off while the objective hardly falls is being lost.
+    size, fall = state.u.abs().amax(-1), (state.first - f) / (1 + state.first.abs())
+    feasible = at.primal.abs().sum(1) <= 1e-6 * size.clamp(min=1.0)
+    far = (size > FAR) | (fall > FAR)
+    unbounded = far & (fall > 10.0) & feasible & instance.has_objective
+    status = torch.where(far & ~unbounded & (size > FAR), int(Status.STALLED), state.status)
+    state = replace(state, status=torch.where(unbounded, int(Status.UNBOUNDED), status))
     broken = ~error.isfinite()
     return replace(state, status=torch.where(broken, int(Status.NONFINITE), state.status))
 

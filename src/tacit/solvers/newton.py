@@ -21,11 +21,9 @@ from tacit.shapes import Bool, Float, Int, Tensor
 from tacit.solvers.base import RUNNING, Found, Progress, Solver, State, check_count, check_positive, drive, tolerance
 from tacit.solvers.linear import eigen, solve_or_least_norm
 from tacit.solvers.optimality import Local, residual
+from tacit.solvers.polish import hardly_moves, relative_length
 
 __all__ = ["Newton", "trust_region_step"]
-
-CLOSE = 1e-7
-"""A Newton step (relative to u) that counts as none."""
 
 FAR = 1e12
 """An unknown (relative to its start) or a decrease (relative to the first) beyond which a problem counts as unbounded."""
@@ -125,8 +123,9 @@ class Newton(Solver):
         least = w[:, 0] / w.abs().amax(-1).clamp(min=torch.finfo(w.dtype).tiny)
         close = _is_close(H, f_Y, state.u, error, tol)
         status, lull = self._judge(state, error, least, accept, d.abs().amax(-1), close, tol)
-        descending = (f_trial < state.first - FAR * (1 + state.first.abs())) | (trial.abs().amax(-1) > state.farthest)
-        status = torch.where(accept & descending, int(Status.UNBOUNDED), status)
+        fall = (state.first - f_trial) / (1 + state.first.abs())
+        far = accept & ((trial.abs().amax(-1) > state.farthest) | (fall > FAR))
+        status = torch.where(far, torch.where(fall > 10.0, int(Status.UNBOUNDED), int(Status.STALLED)), status)
         status = torch.where(f.isfinite() & error.isfinite(), status, int(Status.NONFINITE))
         # A finished element keeps the point that its residual was measured at.
         move = accept & (status == RUNNING)
@@ -228,11 +227,10 @@ def _residual(
 def _is_close(
     H: Float[Tensor, "b m m"], f_Y: Float[Tensor, "b m"], u: Float[Tensor, "b m"], error: Float[Tensor, " b"], tol: float
 ) -> Bool[Tensor, " b"]:
-    """Whether Newton's step is negligible or the gradient is all rounding; looked at where the residual is small."""
-    noise = 8 * torch.finfo(u.dtype).eps
-    close = error <= noise
-    index = ((error <= tol) & ~close).nonzero().squeeze(1)
+    """Whether Newton's step is negligible; looked at where the residual is small."""
+    close = torch.zeros_like(error, dtype=torch.bool)
+    index = (error <= tol).nonzero().squeeze(1)
     if len(index):
-        step = solve_or_least_norm(H[index], f_Y[index]).abs().amax(-1) / u[index].abs().amax(-1).clamp(min=1.0)
-        close = close.index_copy(0, index, step <= max(CLOSE, 100 * noise))
+        step = relative_length(solve_or_least_norm(H[index], f_Y[index]), u[index])
+        close = close.index_copy(0, index, hardly_moves(error[index], step))
     return close

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import torch
 
 from tacit.linalg.equilibrate import equilibrate
+from tacit.linalg.nnls import sign_constrained_least_squares
 from tacit.problem import Instance
 from tacit.shapes import Bool, Float, Tensor
 from tacit.solvers.linear import bordered, factor_symmetric, solve_or_least_norm
 from tacit.solvers.optimality import Local, active_rows, evaluate, residual
 
-__all__ = ["Polished", "is_minimum", "multipliers", "polish"]
+__all__ = ["Polished", "hardly_moves", "is_minimum", "multipliers", "polish", "relative_length"]
 
 
 CLOSE = 1e-7
@@ -38,13 +39,24 @@ class Polished:
     minimum: Bool[Tensor, " b"]
 
     def holds(self, tol: float) -> Bool[Tensor, " b"]:
-        """Whether this is an answer: the conditions hold, and either Newton would not move or rounding is all there is.
+        """Whether this is an answer: the conditions hold, Newton would hardly move, and curvature says minimum."""
+        return (self.residual <= tol) & self.minimum & hardly_moves(self.residual, self.step)
 
-        A small residual alone proves little where the problem is ill-conditioned.
-        """
-        noise = 64 * torch.finfo(self.u.dtype).eps
-        near = (self.step <= max(CLOSE, 100 * noise)) | (self.residual <= noise)
-        return (self.residual <= tol) & self.minimum & near
+
+def hardly_moves(residual: Float[Tensor, " b"], step: Float[Tensor, " b"]) -> Bool[Tensor, " b"]:
+    """Whether Newton's step is negligible, or as short as rounding allows.
+
+    A small residual alone proves little: where a problem is ill-conditioned it goes with a large error, and where a
+    function levels off with no solution at all.
+    """
+    eps = torch.finfo(step.dtype).eps
+    return (step <= max(CLOSE, 1e3 * eps)) | ((residual <= eps) & (step <= max(1e-6, 1e5 * eps)))
+
+
+def relative_length(d: Float[Tensor, "b m"], u: Float[Tensor, "b m"]) -> Float[Tensor, " b"]:
+    """The largest entry of a step, each relative to its unknown (or to a thousandth of the largest unknown)."""
+    size = u.abs().amax(-1, keepdim=True)
+    return (d.abs() / torch.maximum(u.abs(), (1e-3 * size).clamp(min=1e-3))).amax(-1)
 
 
 def polish(
@@ -75,7 +87,7 @@ def _look(
     """Evaluate at a point: derivatives, verdict, and where Newton's method would go."""
     at = evaluate(instance, u, lam)
     u_next, lam_next = _step(at)
-    length = (u_next - u).abs().amax(-1) / at.size
+    length = relative_length(u_next - u, u)
     return at, Polished(u, lam, residual(at), length, is_minimum(at)), (u_next, lam_next)
 
 
@@ -114,25 +126,10 @@ def _strength(at: Local) -> Float[Tensor, "b r"]:
 
 
 def multipliers(at: Local, near: float = 1e-6) -> Float[Tensor, "b r"]:
-    """Least-squares multipliers of the rows that are active within `near`, wrong signs dropped one after another."""
-    b, r, m = at.A.shape
-    inequality = torch.arange(r, device=at.u.device) >= at.p
-    active = ~inequality | (at.rows >= -near * at.row_size)
-    lam = at.lam.new_zeros(b, r)
-    eye = torch.eye(m, dtype=at.A.dtype, device=at.A.device).expand(b, m, m)
-    for _ in range(r - at.p + 1):
-        A = torch.where(active[:, :, None], at.A, 0.0)
-        w = solve_or_least_norm(
-            bordered(eye, A, (~active).to(A.dtype)), torch.cat([at.f_Y, torch.zeros_like(at.rows)], 1)
-        )
-        lam = torch.where(active, w[:, m:], 0.0)
-        wrong = torch.where(inequality, lam * at.A.abs().amax(-1), 0.0)
-        worst, place = wrong.max(-1, keepdim=True) if r else (wrong, wrong.long())
-        drop = worst > 1e-12 * at.pull.amax(-1, keepdim=True)
-        if not bool(drop.any()):
-            break
-        active = active & ~torch.zeros_like(active).scatter(1, place, drop)
-    return torch.where(inequality, lam.clamp(max=0.0), lam)
+    """Least-squares multipliers of the rows that are active within `near`, of the right sign."""
+    equality = (torch.arange(at.rows.shape[1], device=at.u.device) < at.p).expand_as(at.rows)
+    active = equality | (at.rows >= -near * at.row_size)
+    return -sign_constrained_least_squares(at.A, -at.f_Y, equality, active)[0]
 
 
 def _keep(best: Polished, index: Tensor, new: Polished, mask: Bool[Tensor, " k"]) -> Polished:

@@ -1,0 +1,122 @@
+"""The solver that `solver=None` stands for: a first look at the start, one method, and others where that one failed.
+
+Every element goes its own way: what a stage answers leaves the batch, the rest goes on. So an ordinary batch costs one
+method, and a warm start (the last answer, after a small change of the inputs) costs a few Newton steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+
+from tacit.problem import Instance, Status
+from tacit.shapes import Float, Tensor
+from tacit.solvers.base import Found, Progress, Solver, check_count, check_positive, tolerance
+from tacit.solvers.interior_point import InteriorPoint
+from tacit.solvers.newton import Newton
+from tacit.solvers.optimality import evaluate, residual
+from tacit.solvers.polish import multipliers, polish
+from tacit.solvers.restoration import restore
+
+__all__ = ["Automatic"]
+
+RETRIED = (Status.MAX_ITERATIONS, Status.STALLED, Status.INFEASIBLE)
+"""Verdicts that another method may overturn. What is unbounded or not finite stays so."""
+
+
+@dataclass(frozen=True)
+class Automatic(Solver):
+    """Picks by what the problem has: Newton without constraints, an interior point with them, and second opinions.
+
+    Args:
+        tol: scaled residual to reach; None takes what the dtype allows.
+        max_iter: steps allowed to each method.
+        attempts: how many methods may be tried on an element; 1 takes no second opinion.
+        callback: called with a `Progress` after every step of the first method.
+    """
+
+    tol: float | None = None
+    max_iter: int = 300
+    attempts: int = 5
+    callback: Callable[[Progress], None] | None = None
+
+    def __post_init__(self) -> None:
+        check_positive(self, "tol", optional=True)
+        check_count(self, "max_iter")
+        check_count(self, "attempts")
+
+    @torch.no_grad()
+    def solve(self, instance: Instance, start: Float[Tensor, "b m"]) -> Found:
+        found = self._first_look(instance, start)
+        for attempt, (method, origin) in enumerate(self._methods(instance, start)):
+            if attempt == 0:
+                again = found.status != Status.CONVERGED
+            else:
+                again = torch.isin(found.status, torch.tensor(RETRIED, device=start.device))
+            index = again.nonzero().squeeze(1)
+            if not len(index) or attempt == self.attempts:
+                break
+            new = method(instance.take(index), origin[index])
+            found = found.replaced_at(index, _better(found, index, new, attempt == 0))
+        return found
+
+    def _first_look(self, instance: Instance, start: Float[Tensor, "b m"]) -> Found:
+        """Newton steps on the optimality conditions from the start, kept where they end close by, at a minimum."""
+        tol = tolerance(self.tol, start.dtype)
+        at = evaluate(instance, start, start.new_zeros(len(start), instance.r))
+        lam = multipliers(at, 1e-2) if instance.r else at.lam
+        steps = min(8, self.max_iter)
+        best = polish(instance, start, lam, steps)
+        good = best.holds(tol)
+        return Found(
+            torch.where(good[:, None], best.u, start),
+            best.lam,
+            best.residual,
+            torch.where(good, steps, 0),
+            torch.where(good, int(Status.CONVERGED), int(Status.MAX_ITERATIONS)),
+        )
+
+    def _methods(
+        self, instance: Instance, start: Float[Tensor, "b m"]
+    ) -> Iterator[tuple[Callable[[Instance, Tensor], Found], Float[Tensor, "b m"]]]:
+        """What to try, and from where."""
+        n, callback = self.max_iter, self.callback
+        if not instance.has_objective:
+            yield self._feasible, start
+        if not instance.r:
+            yield Newton(self.tol, n, callback=callback).solve, start
+            yield InteriorPoint(self.tol, n).solve, start
+            yield Newton(self.tol, n, scaled=True).solve, start
+            yield Newton(self.tol, n).solve, start + _spread(start, 0.1)
+        else:
+            yield InteriorPoint(self.tol, n, callback=callback).solve, start
+            yield InteriorPoint(self.tol, n, barrier=1e-3).solve, start
+        yield InteriorPoint(self.tol, n).solve, start + _spread(start, 0.1)
+        yield InteriorPoint(self.tol, n).solve, start - _spread(start, 0.5)
+
+    def _feasible(self, instance: Instance, start: Float[Tensor, "b m"]) -> Found:
+        """The feasible point that Gauss-Newton reaches from the start."""
+        found = restore(instance, start, tol=self.tol, max_iter=self.max_iter)
+        lam = start.new_zeros(len(start), instance.r)
+        return Found(found.u, lam, residual(evaluate(instance, found.u, lam)), found.iterations, found.status)
+
+
+def _better(found: Found, index: Tensor, new: Found, first: bool) -> Found:
+    """The new result where it converged, or nothing was known; else the old one, with the steps of both."""
+    old = Found(found.u[index], found.lam[index], found.residual[index], found.iterations[index], found.status[index])  # type: ignore[index]
+    iterations = old.iterations + new.iterations
+    take = new.status == Status.CONVERGED
+    # A problem that one method finds infeasible and no method solves is infeasible.
+    take = take | (new.status == Status.INFEASIBLE) | (old.status == Status.MAX_ITERATIONS) | first
+    place = take.nonzero().squeeze(1)
+    kept = old.replaced_at(place, Found(new.u[place], new.lam[place], new.residual[place], iterations[place], new.status[place]))  # type: ignore[index]
+    return Found(kept.u, kept.lam, kept.residual, iterations, kept.status)
+
+
+def _spread(start: Float[Tensor, "b m"], size: float) -> Float[Tensor, "b m"]:
+    """A fixed displacement of relative size `size`, without symmetry: the same for every call, no generator needed."""
+    place = torch.arange(1, start.shape[1] + 1, dtype=start.dtype, device=start.device)
+    pattern = 2 * torch.frac(place * 0.6180339887498949) - 1
+    return size * start.abs().clamp(min=1.0) * pattern
