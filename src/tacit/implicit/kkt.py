@@ -52,12 +52,23 @@ class Linearisation:
     factor: Factor
     inverse: Float[Tensor, "b N N"] | None
 
+    @property
+    def regular(self) -> Bool[Tensor, " b"]:
+        """Samples whose K is simply inverted."""
+        return ~(self.special | self.dead)
+
     def solve(self, v: Float[Tensor, "b N k"]) -> Float[Tensor, "b N k"]:
-        """K^-1 v, zero for dead samples, by the generalised inverse for special ones (transposed: a pull-back)."""
+        """K^-1 v, zero for dead samples; by the generalised inverse, symmetric like K, for special ones."""
         w = self.factor.solve(v)
         if self.inverse is not None:
-            w = torch.where(self.special[:, None, None], self.inverse.mT @ v, w)
+            w = torch.where(self.special[:, None, None], self.inverse @ v, w)
         return torch.where(self.dead[:, None, None], 0.0, w)
+
+    def explicit_inverse(self) -> Float[Tensor, "b N N"]:
+        """K^-1 itself, for use where only matrix products are safe."""
+        size = self.factor.lu.shape[1]
+        eye = torch.eye(size, dtype=self.factor.lu.dtype, device=self.factor.lu.device)
+        return self.solve(eye.expand(len(self.dead), size, size))
 
 
 def kept_rows(state: Int[Tensor, "b r"], policy: Implicit) -> Bool[Tensor, "b r"]:
@@ -75,9 +86,10 @@ def kkt_matrix(H: Float[Tensor, "b m m"], A: Float[Tensor, "b r m"], keep: Bool[
     return torch.cat([torch.cat([H, A.mT], dim=2), torch.cat([A, corner], dim=2)], dim=1)
 
 
-def kkt_residual(found: Letters, keep: Bool[Tensor, "b r"]) -> Float[Tensor, "b N"]:
+def kkt_residual(stacked: Float[Tensor, "b N"], keep: Bool[Tensor, "b r"]) -> Float[Tensor, "b N"]:
     """R = [L_Y; rows], zero in the place of rows that do not take part."""
-    return torch.cat([found.L_Y, torch.where(keep, found.rows, 0.0)], dim=1)
+    m = stacked.shape[1] - keep.shape[1]
+    return torch.cat([stacked[:, :m], torch.where(keep, stacked[:, m:], 0.0)], dim=1)
 
 
 def linearise(
@@ -100,7 +112,7 @@ def linearise(
     """
     keep = kept_rows(state, policy)
     found = letters(instance, y, lam)
-    R, K = kkt_residual(found, keep), kkt_matrix(found.H, found.A, keep)
+    R, K = kkt_residual(torch.cat([found.L_Y, found.rows], dim=1), keep), kkt_matrix(found.H, found.A, keep)
     finite = K.isfinite().flatten(1).all(1) & R.isfinite().all(1)
     if broken is not None:
         finite = finite & ~broken

@@ -1,54 +1,79 @@
-"""Solves with K that can be differentiated again: the same numbers as the factorisation, with K attached."""
+"""Solves with K that can be differentiated again, in any nesting of transforms.
+
+They use the explicit inverse, found once at plain values, and matrix products: torch's own triangular solves mix up the
+elements of a batch when an outer vmap runs over the matrix and an inner one over the right-hand side (2.13).
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
-from tacit.implicit.kkt import Linearisation, kkt_matrix, kkt_residual
+from tacit.implicit.kkt import kkt_matrix, kkt_residual
 from tacit.problem import Instance
-from tacit.problem.letters import letters
-from tacit.shapes import Float, Tensor
+from tacit.problem.letters import letters, stacked_residual
+from tacit.shapes import Bool, Float, Tensor
 
 __all__ = ["attach", "solve_attached"]
 
 
 def solve_attached(
-    instance: Instance, y: Float[Tensor, "b m"], lam: Float[Tensor, "b r"], known: Linearisation, v: Float[Tensor, "b N k"]
+    instance: Instance,
+    y: Float[Tensor, "b m"],
+    lam: Float[Tensor, "b r"],
+    keep: Bool[Tensor, "b r"],
+    inverse: Float[Tensor, "b N N"],
+    regular: Bool[Tensor, " b"],
+    v: Float[Tensor, "b N k"],
 ) -> Float[Tensor, "b N k"]:
     """K^-1 v with the graph of K kept, so that derivatives of any order follow.
 
-    At special samples the generalised inverse is held fixed: a singular point has no second derivative to get right.
+    Where a sample is not `regular`, `inverse` is a generalised one, or zero, and held fixed: a singular point has no
+    second derivative to get right.
     """
     found = letters(instance, y, lam)
-    return _solve(kkt_matrix(found.H, found.A, known.keep), known, v, transpose=True)
+    return _Solve.apply(kkt_matrix(found.H, found.A, keep), v, inverse, regular)  # type: ignore[no-any-return]
 
 
 def attach(
-    instance: Instance, y: Float[Tensor, "b m"], lam: Float[Tensor, "b r"], known: Linearisation, order: int
+    instance: Instance,
+    y: Float[Tensor, "b m"],
+    lam: Float[Tensor, "b r"],
+    keep: Bool[Tensor, "b r"],
+    inverse: Float[Tensor, "b N N"],
+    order: int,
 ) -> tuple[Float[Tensor, "b m"], Float[Tensor, "b r"]]:
-    """Give a detached solution its derivatives by Newton steps written in plain operations.
+    """Give a detached solution its derivatives by steps `z - K^-1 R(x, z)` in plain operations, K^-1 held fixed.
 
-    The step `z - K(x, z)^-1 R(x, z)` leaves a converged z where it is; each one doubles the order of the derivatives that
-    are right, so that forward mode works at any nesting.
+    A step leaves a converged z where it is. Its derivative is right to first order, and every further step adds one: the
+    error of a step is the error before it times how far K has moved. So forward mode works at any nesting.
     """
     m = instance.m
-    right = 0
-    while right < order:
-        found = letters(instance, y, lam)
-        step = _solve(
-            kkt_matrix(found.H, found.A, known.keep), known, kkt_residual(found, known.keep)[..., None], transpose=False
-        )[..., 0]
-        y, lam = y - step[:, :m], lam + step[:, m:]
-        right = 2 * right + 1
+    for _ in range(order):
+        step = (inverse @ kkt_residual(stacked_residual(instance, y, lam), keep)[..., None])[..., 0]
+        y, lam = y - step[:, :m], lam + torch.where(keep, step[:, m:], 0.0)
     return y, lam
 
 
-def _solve(K: Tensor, known: Linearisation, v: Tensor, *, transpose: bool) -> Tensor:
-    aside = (known.special | known.dead)[:, None, None]
-    scale = known.factor.scale[..., None]
-    eye = torch.eye(K.shape[1], dtype=K.dtype, device=K.device)
-    w = scale * torch.linalg.solve_ex(torch.where(aside, eye, scale * K * scale.mT), scale * v)[0]
-    if known.inverse is not None:
-        inverse = known.inverse.mT if transpose else known.inverse
-        w = torch.where(known.special[:, None, None], inverse @ v, w)
-    return torch.where(known.dead[:, None, None], 0.0, w)
+class _Solve(torch.autograd.Function):
+    """w = K^-1 v, whose backward is again such a solve."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(K: Tensor, v: Tensor, inverse: Tensor, regular: Tensor) -> Tensor:
+        w = inverse @ v
+        correction = inverse @ (v - K @ w)  # one refinement: an explicit inverse alone loses a few digits
+        return w + torch.where(regular[:, None, None], correction, 0.0)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        K, _, inverse, regular = inputs
+        ctx.save_for_backward(K, inverse, regular, output)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        K, inverse, regular, w = ctx.saved_tensors
+        s = _Solve.apply(K.mT, g, inverse.mT, regular)
+        return torch.where(regular[:, None, None], -s @ w.mT, 0.0), s, None, None

@@ -80,4 +80,5 @@ def _gradients(instance: Instance, u: Tensor, lam: Tensor, direction: Tensor) ->
 
 
 def _curvatures(instance: Instance, u: Tensor, lam: Tensor, direction: Tensor) -> Tensor:
-    return torch.cat([instance.hessian_product(u, lam, direction), instance.row_curvature(u, direction)], dim=1)
+    weights = torch.cos(torch.arange(1, instance.r + 1, dtype=u.dtype, device=u.device)).expand_as(lam)
+    return torch.cat([instance.hessian_product(u, lam, direction), instance.hessian_product(u, weights, direction)], dim=1)

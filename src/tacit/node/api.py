@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tacit.errors import InputTypeError, InputValueError, OptionTypeError, nearest
-from tacit.implicit import Implicit, pull_back_rows, solve_attached
+from tacit.implicit import Implicit, pull_back_rows
 from tacit.implicit.policy import GradientPolicy
 from tacit.implicit.report import Regularity, examine_regularity
 from tacit.node.approximate import approximate
@@ -18,7 +18,7 @@ from tacit.node.envelope import envelope
 from tacit.node.locate import Located, Search, locate
 from tacit.node.rule import Differentiable, examine, is_transformed
 from tacit.options import check_choice
-from tacit.problem import Solution, describe
+from tacit.problem import Solution, describe, flatten_samples
 from tacit.shapes import Tensor
 
 __all__ = ["argmin", "jacobian", "regularity", "solve", "value"]
@@ -157,16 +157,14 @@ def _jacobian_blocks(rule: Differentiable, found: Located, y: Tensor, lam: Tenso
     if y.shape[0] == 0:
         blocks = {i: y.new_zeros((*shape, *shapes[i])) for i in floating}
     else:
-        seen = examine(rule, bound.tensors, y, lam, found.state, found.failed, refuse=False, report=_silence)
-        instance = rule.instance(seen.tensors, y)
-        size = instance.m + instance.r
-        eye = torch.eye(size, instance.m, dtype=y.dtype, device=y.device).expand(y.shape[0], size, instance.m)
-        flat = seen.y.flatten(1)
         live = is_transformed() or (torch.is_grad_enabled() and _wants_gradient(bound))
-        W = solve_attached(instance, flat, seen.lam, seen.known, eye) if live else seen.known.solve(eye)
-        keep = seen.known.keep[..., None]
-        W = torch.cat([W[:, : instance.m], torch.where(keep, W[:, instance.m :], 0.0)], dim=1)
-        rows = pull_back_rows(instance, flat, seen.lam, W, floating)
+        seen = examine(
+            rule, bound.tensors, y, lam, found.state, found.failed, refuse=False, explicit=live, report=_silence
+        )
+        instance = rule.instance(seen.tensors, y)
+        eye = torch.eye(instance.m + instance.r, instance.m, dtype=y.dtype, device=y.device)
+        W = seen.solve(instance, eye.expand(y.shape[0], *eye.shape), attached=live)
+        rows = pull_back_rows(instance, flatten_samples(seen.y), seen.lam, W, floating)
         blocks = {i: block.reshape((*shape, *shapes[i])) for i, block in zip(floating, rows, strict=True)}
     return tuple(blocks.get(i) for i in own)
 
@@ -196,7 +194,7 @@ def regularity(
     def code(dims: Any, plain: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         *tensors, y, lam, state, failed = plain
         instance = found.bound.instance(tuple(tensors), dims[: len(tensors)], y, rule.p, rule.q)
-        return examine_regularity(instance, y.flatten(1), lam, state, failed, policy)
+        return examine_regularity(instance, flatten_samples(y), lam, state, failed, policy)
 
     dims = (*found.bound.tensor_dims, 0, 0, 0, 0)
     flags, rcond, rank, least = concrete(code, dims, (*found.bound.tensors, found.y, found.lam, found.state, found.failed))

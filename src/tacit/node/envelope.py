@@ -15,7 +15,7 @@ import torch
 from torch.func import grad
 
 from tacit.node.rule import Differentiable, forward_mode_order
-from tacit.problem import Instance
+from tacit.problem import Instance, flatten_samples
 from tacit.shapes import Tensor
 
 __all__ = ["envelope"]
@@ -25,7 +25,7 @@ def envelope(rule: Differentiable, y: Tensor, lam: Tensor, failed: Tensor) -> Te
     """f at the solution, `(b,)`; y and lam attached, from `Differentiable.attach`."""
     tensors = rule.bound.tensors
     if forward_mode_order(tensors):  # plain operations: L_Y and the active rows vanish, so this is D_X L, and more
-        return _lagrangian(rule.instance(tensors, y), y.flatten(1), lam)
+        return _lagrangian(rule.instance(tensors, y), flatten_samples(y), lam)
     return _Envelope.apply(rule, y, lam, failed, *tensors)
 
 
@@ -38,7 +38,7 @@ class _Envelope(torch.autograd.Function):
 
     @staticmethod
     def forward(rule: Differentiable, y: Tensor, lam: Tensor, failed: Tensor, *tensors: Tensor) -> Tensor:
-        return rule.instance(tensors, y).objective(y.flatten(1))
+        return rule.instance(tensors, y).objective(flatten_samples(y))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -57,7 +57,7 @@ class _Envelope(torch.autograd.Function):
             current = list(tensors)
             for i, t in zip(needed, chosen, strict=True):
                 current[i] = t
-            return (weight * _lagrangian(rule.instance(tuple(current), y), y.flatten(1), lam)).sum()
+            return (weight * _lagrangian(rule.instance(tuple(current), y), flatten_samples(y), lam)).sum()
 
         grads: list[Tensor | None] = [None] * len(tensors)
         if needed and y.shape[0]:

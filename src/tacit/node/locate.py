@@ -24,7 +24,7 @@ from tacit.implicit.nonsmooth import balances_at_kink
 from tacit.node.binding import Bound
 from tacit.node.concrete import Dims, concrete
 from tacit.node.rule import is_transformed
-from tacit.problem import Instance, Status, describe, read_unknown
+from tacit.problem import Instance, Status, describe, flatten_samples, read_unknown
 from tacit.problem.active_set import find_active_set
 from tacit.problem.calls import explained
 from tacit.shapes import Tensor
@@ -99,7 +99,7 @@ def _settle(bound: Bound, u: Tensor, search: Search, solver: Solver | None, give
         values, in_dims = bound.with_tensors(tuple(tensors), dims[:-1])
         instance = Instance.bind(bound.problem, values, in_dims, u)
         counts.update(p=instance.p, q=instance.q)
-        flat = u.flatten(1)
+        flat = flatten_samples(u)
         if given or instance.batch == 0:
             return _judge(instance, flat, search, u.shape)
         found = (default_solver(instance) if solver is None else solver).solve(instance, flat)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,10 +18,9 @@ import torch.autograd.forward_ad as forward_ad
 
 from tacit.errors import GradientError, GradientWarning
 from tacit.implicit import Implicit, Linearisation, attach, linearise, pull_back, solve_attached
-from tacit.linalg import Factor
 from tacit.node.binding import Bound
 from tacit.node.concrete import Dims, concrete
-from tacit.problem import Flag, Instance
+from tacit.problem import Flag, Instance, flatten_samples
 from tacit.problem.flags import MEANING
 from tacit.shapes import Tensor
 
@@ -47,8 +46,9 @@ class Differentiable:
         order = forward_mode_order(tensors)
         if order == 0:
             return _Root.apply(self, y, lam, state, failed, *tensors)
-        known = examine(self, tensors, y, lam, state, failed, refuse=True).known
-        flat, lam = attach(self.instance(tensors, y), y.flatten(1), lam, known, order)
+        seen = examine(self, tensors, y, lam, state, failed, refuse=True, explicit=True)
+        instance = self.instance(seen.tensors, y)
+        flat, lam = attach(instance, flatten_samples(y), lam, seen.keep, seen.inverse, order)
         return flat.reshape(y.shape), lam
 
 
@@ -58,14 +58,31 @@ class Examination:
 
     Attributes:
         tensors, y, lam: the inputs and the solution, attached where they were, with broken samples replaced.
+        keep, regular: rows that take part; samples whose K is simply inverted.
+        inverse: K^-1, if it was asked for.
+        known: the factorisation, on plain tensors; only where nothing is transformed.
         hopeless: every sample is broken.
     """
 
-    known: Linearisation
     tensors: tuple[Tensor, ...]
     y: Tensor
     lam: Tensor
-    hopeless: bool = field(default=False)
+    keep: Tensor
+    regular: Tensor
+    inverse: Tensor
+    known: Linearisation
+    hopeless: bool
+
+    def solve(self, instance: Instance, v: Tensor, *, attached: bool) -> Tensor:
+        """K^-1 v, with the graph of K or without; rows that do not take part stay out of it."""
+        m = instance.m
+        if attached:
+            w = solve_attached(instance, flatten_samples(self.y), self.lam, self.keep, self.inverse, self.regular, v)
+        else:
+            w = self.known.solve(v)
+        if instance.r:  # a slice that takes everything is an alias, which batched gradients have no rule for
+            w = torch.cat([w[:, :m], torch.where(self.keep[..., None], w[:, m:], 0.0)], dim=1)
+        return w
 
 
 class _Root(torch.autograd.Function):
@@ -127,17 +144,17 @@ def _pull_back(
 ) -> tuple[Tensor, ...]:
     if y.shape[0] == 0 or y.numel() == 0:
         return tuple(torch.zeros_like(tensors[i]) for i in needed)
-    seen = examine(rule, tensors, y, lam, state, failed, refuse=True)
+    attached = torch.is_grad_enabled() or is_transformed()  # the backward pass itself may be differentiated
+    seen = examine(rule, tensors, y, lam, state, failed, refuse=True, explicit=attached)
     if seen.hopeless:
         return tuple(torch.zeros_like(tensors[i]) for i in needed)
     instance = rule.instance(seen.tensors, y)
-    flat = seen.y.flatten(1)
-    v = torch.cat([grads[0].flatten(1), -grads[1]], dim=1)
-    v = torch.cat([v[:, : instance.m], torch.where(seen.known.keep, v[:, instance.m :], 0.0)], dim=1)[..., None]
-    w = solve_attached(instance, flat, seen.lam, seen.known, v) if _differentiable() else seen.known.solve(v)
+    v = flatten_samples(grads[0])
+    if instance.r:
+        v = torch.cat([v, torch.where(seen.keep, -grads[1], 0.0)], dim=1)
+    w = seen.solve(instance, v[..., None], attached=attached)[..., 0]
     positions = [rule.bound.tensor_positions[i] for i in needed]
-    rows = torch.where(seen.known.keep, w[:, instance.m :, 0], 0.0)
-    return pull_back(instance, flat, seen.lam, torch.cat([w[:, : instance.m, 0], rows], dim=1), positions)
+    return pull_back(instance, flatten_samples(seen.y), seen.lam, w, positions)
 
 
 def examine(
@@ -149,6 +166,7 @@ def examine(
     failed: Tensor,
     *,
     refuse: bool,
+    explicit: bool,
     report: Callable[[Tensor, Implicit], None] | None = None,
 ) -> Examination:
     """Linearise at plain values, whatever transforms are active, and say what is unusual.
@@ -156,39 +174,39 @@ def examine(
     Args:
         refuse: give samples that are not stationary or did not converge a zero gradient (the backward pass does; a
             Jacobian at a given y does not).
+        explicit: form K^-1, which transforms and further derivatives need.
     """
-    notes: dict[str, bool] = {}
+    notes: dict[str, Any] = {}
     tell = report_flags if report is None else report
+    count = len(tensors)
 
     def code(dims: Dims, plain: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         *inputs, y, lam, state, failed = plain
         broken = _broken(rule, tuple(inputs), dims, y, lam)
         inputs, y, lam = _replaced(tuple(inputs), dims, y, lam, broken)
-        instance = rule.bound.instance(inputs, dims[: len(inputs)], y, rule.p, rule.q)
-        known = linearise(instance, y.flatten(1), lam, state, failed, rule.policy, broken=broken, refuse=refuse)
+        instance = rule.bound.instance(inputs, dims[:count], y, rule.p, rule.q)
+        known = linearise(
+            instance, flatten_samples(y), lam, state, failed, rule.policy, broken=broken, refuse=refuse
+        )
         tell(known.flags, rule.policy)
         bad = (known.flags & int(Flag.NONFINITE)) != 0
-        inputs, y, lam = _replaced(inputs, dims, y, lam, bad)
-        notes.update(bad=bool(bad.any()), all=bool(bad.all()), special=known.inverse is not None)
-        inverse = y.new_zeros((y.shape[0], 0, 0)) if known.inverse is None else known.inverse
-        f = known.factor
-        healthy = (*inputs, y, lam) if notes["bad"] else ()
-        batched = tuple(t if d == 0 else t.expand(y.shape[0], *t.shape) for t, d in zip(healthy, (*dims[: len(inputs)], 0, 0), strict=False))
-        return (known.keep, known.flags, known.dead, known.special, f.lu, f.pivots, f.scale, f.rcond, f.ok, inverse, bad, *batched)
+        notes.update(bad=bool(bad.any()), all=bool(bad.all()), known=known)
+        inverse = known.explicit_inverse() if explicit else y.new_zeros((len(y), 0, 0))
+        donors: tuple[Tensor, ...] = ()
+        if notes["bad"]:
+            inputs, y, lam = _replaced(inputs, dims, y, lam, bad)
+            donors = tuple(t for t, d in zip((*inputs, y, lam), (*dims[:count], 0, 0), strict=True) if d == 0)
+        return (known.keep, known.regular, bad, inverse, *donors)
 
     dims = (*rule.bound.tensor_dims, 0, 0, 0, 0)
-    keep, flags, dead, special, lu, pivots, scale, rcond, ok, inverse, bad, *healthy = concrete(
-        code, dims, (*tensors, y, lam, state, failed)
-    )
-    known = Linearisation(
-        keep, flags, dead, special, Factor(lu, pivots, scale, rcond, ok), inverse if notes["special"] else None
-    )
-    if not notes["bad"]:
-        return Examination(known, tensors, y, lam)
-    live = []
-    for tensor, dim, donor in zip((*tensors, y, lam), (*rule.bound.tensor_dims, 0, 0), healthy, strict=True):
-        live.append(tensor if dim is None else torch.where(bad.reshape(-1, *(1,) * (tensor.dim() - 1)), donor, tensor))
-    return Examination(known, tuple(live[:-2]), live[-2], live[-1], hopeless=notes["all"])
+    keep, regular, bad, inverse, *donors = concrete(code, dims, (*tensors, y, lam, state, failed))
+    live = list(tensors) + [y, lam]
+    if notes["bad"]:
+        spare = iter(donors)
+        for i, dim in enumerate((*rule.bound.tensor_dims, 0, 0)):
+            if dim == 0:
+                live[i] = torch.where(bad.reshape(-1, *(1,) * (live[i].dim() - 1)), next(spare), live[i])
+    return Examination(tuple(live[:-2]), live[-2], live[-1], keep, regular, inverse, notes["known"], notes["all"])
 
 
 def _broken(rule: Differentiable, tensors: tuple[Tensor, ...], dims: Dims, y: Tensor, lam: Tensor) -> Tensor:
@@ -240,11 +258,6 @@ def report_flags(flags: Tensor, policy: Implicit) -> None:
 def _list(samples: list[int]) -> str:
     head = ", ".join(str(i) for i in samples[:8])
     return head if len(samples) <= 8 else f"{head}, ... ({len(samples)} in all)"
-
-
-def _differentiable() -> bool:
-    """Whether the backward pass itself may be differentiated: then K keeps its graph."""
-    return torch.is_grad_enabled() or is_transformed()
 
 
 def is_transformed() -> bool:

@@ -1,7 +1,7 @@
 """What is asked and what is answered: Problem, Instance, Solution, the letters of the paper, active rows, multipliers."""
 
 from tacit.problem.flags import Flag
-from tacit.problem.inputs import Inputs, describe, is_differentiable, read_inputs, read_unknown
+from tacit.problem.inputs import Inputs, describe, flatten_samples, is_differentiable, read_inputs, read_unknown
 from tacit.problem.instance import Instance
 from tacit.problem.problem import Problem
 from tacit.problem.solution import Solution, Status
@@ -14,6 +14,7 @@ __all__ = [
     "Solution",
     "Status",
     "describe",
+    "flatten_samples",
     "is_differentiable",
     "read_inputs",
     "read_unknown",

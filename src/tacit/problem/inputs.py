@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from tacit.errors import InputTypeError, InputValueError
 from tacit.shapes import Tensor
 
-__all__ = ["Inputs", "describe", "is_differentiable", "read_inputs", "read_unknown"]
+__all__ = ["Inputs", "describe", "flatten_samples", "is_differentiable", "read_inputs", "read_unknown"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Inputs:
 def is_differentiable(value: Any) -> bool:
     """Whether a derivative with respect to `value` can exist: it is a dense floating tensor."""
     return isinstance(value, Tensor) and value.is_floating_point() and value.layout == torch.strided
+
+
+def flatten_samples(value: Tensor) -> Tensor:
+    """One row a sample; also where the batch is empty, and under every kind of vmap (`flatten` has no rule for one)."""
+    return value.reshape(value.shape[0], math.prod(value.shape[1:]))
 
 
 def describe(value: Any) -> str:

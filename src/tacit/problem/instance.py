@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from torch.func import grad, jacrev, jvp, vjp, vmap
+from torch.func import grad, jacrev, vjp, vmap
 
 from tacit.errors import FunctionError
 from tacit.problem.calls import call_objective, call_rows
@@ -148,7 +148,8 @@ class Instance:
         """A w."""
 
         def product(u: Tensor, w: Tensor, *xs: Any) -> Tensor:
-            return jvp(lambda v: self.sample_rows(v, *xs), (u,), (w,))[1]
+            pull = vjp(lambda v: self.sample_rows(v, *xs), u)[1]  # linear in its argument: its own pull-back pushes w forward
+            return vjp(lambda v: pull(v)[0], torch.zeros(self.r, dtype=u.dtype, device=u.device))[1](w)[0]
 
         return self.map(product, u, w) if self.r else u.new_zeros((self.batch, 0))
 
@@ -161,15 +162,12 @@ class Instance:
         return self.map(product, u, v) if self.r else torch.zeros_like(u)
 
     def row_curvature(self, u: Float[Tensor, "b m"], d: Float[Tensor, "b m"]) -> Float[Tensor, "b r"]:
-        """d' (D_YY [h; g]_i) d for every row i, by two forward derivatives."""
-
-        def curvature(u: Tensor, d: Tensor, *xs: Any) -> Tensor:
-            def slope(v: Tensor) -> Tensor:
-                return jvp(lambda w: self.sample_rows(w, *xs), (v,), (d,))[1]
-
-            return jvp(slope, (u,), (d,))[1]
-
-        return self.map(curvature, u, d) if self.r else u.new_zeros((self.batch, 0))
+        """d' (D_YY [h; g]_i) d for every row i, to about half the digits, by differences along d."""
+        if not self.r:
+            return u.new_zeros((self.batch, 0))
+        step = float(torch.finfo(u.dtype).eps) ** 0.25
+        ahead, here, behind = (self.rows(u + t * d) for t in (step, 0.0, -step))
+        return (ahead - 2 * here + behind) / step**2
 
     # ---- functions of one flat sample, u first, so that torch.func can take them apart ---------------------------------
 

@@ -16,7 +16,7 @@ from torch.func import grad, jacrev
 from tacit.problem.instance import Instance
 from tacit.shapes import Float, Tensor
 
-__all__ = ["InputLetters", "Letters", "input_letters", "letters", "stationarity"]
+__all__ = ["InputLetters", "Letters", "input_letters", "letters", "stacked_residual", "stationarity"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ def stationarity(instance: Instance, u: Tensor, lam: Tensor, *xs: Any) -> Tensor
     """The residual of one sample, `[L_Y; rows]`, whose derivatives in u are `[H; A]` and in x are `[B; C]`."""
     L_Y = grad(instance.sample_lagrangian)(u, lam, *xs)
     return torch.cat([L_Y, instance.sample_rows(u, *xs)]) if instance.r else L_Y
+
+
+def stacked_residual(instance: Instance, y: Float[Tensor, "b m"], lam: Float[Tensor, "b r"]) -> Float[Tensor, "b N"]:
+    """`[L_Y; rows]` of every sample."""
+    return instance.map(lambda u, lam, *xs: stationarity(instance, u, lam, *xs), y, lam)
 
 
 def letters(instance: Instance, y: Float[Tensor, "b m"], lam: Float[Tensor, "b r"]) -> Letters:
