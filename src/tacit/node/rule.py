@@ -211,11 +211,11 @@ def examine(
 
 def _broken(rule: Differentiable, tensors: tuple[Tensor, ...], dims: Dims, y: Tensor, lam: Tensor) -> Tensor:
     """Samples that hold NaN or infinity in an input, in y or in a multiplier."""
-    broken = ~(y.flatten(1).isfinite().all(1) & lam.isfinite().all(1))
+    broken = ~(flatten_samples(y).isfinite().all(1) & lam.isfinite().all(1))
     for tensor, dim in zip(tensors, dims, strict=False):
         if tensor.is_floating_point():
             finite = tensor.isfinite()
-            broken = broken | (~finite.all() if dim is None else ~finite.reshape(tensor.shape[0], -1).all(1))
+            broken = broken | (~finite.all() if dim is None else ~flatten_samples(finite).all(1))
     return broken
 
 
