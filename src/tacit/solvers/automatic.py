@@ -7,12 +7,12 @@ method, and a warm start (the last answer, after a small change of the inputs) c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from tacit.problem import Instance, Status
-from tacit.shapes import Float, Tensor
+from tacit.shapes import Float, Int, Tensor
 from tacit.solvers.base import Found, Progress, Solver, check_count, check_positive, tolerance
 from tacit.solvers.interior_point import InteriorPoint
 from tacit.solvers.newton import Newton
@@ -103,16 +103,20 @@ class Automatic(Solver):
         return Found(found.u, lam, residual(evaluate(instance, found.u, lam)), found.iterations, found.status)
 
 
-def _better(found: Found, index: Tensor, new: Found, first: bool) -> Found:
-    """The new result where it converged, or nothing was known; else the old one, with the steps of both."""
-    old = Found(found.u[index], found.lam[index], found.residual[index], found.iterations[index], found.status[index])  # type: ignore[index]
-    iterations = old.iterations + new.iterations
-    take = new.status == Status.CONVERGED
+def _better(found: Found, index: Int[Tensor, " k"], new: Found, first: bool) -> Found:
+    """The new result where it converged or says more than the old one; the steps are those of both."""
+    old = _take(found, index)
     # A problem that one method finds infeasible and no method solves is infeasible.
-    take = take | (new.status == Status.INFEASIBLE) | (old.status == Status.MAX_ITERATIONS) | first
+    take = (new.status == Status.CONVERGED) | (new.status == Status.INFEASIBLE)
+    take = take | (old.status == Status.MAX_ITERATIONS) | first
     place = take.nonzero().squeeze(1)
-    kept = old.replaced_at(place, Found(new.u[place], new.lam[place], new.residual[place], iterations[place], new.status[place]))  # type: ignore[index]
-    return Found(kept.u, kept.lam, kept.residual, iterations, kept.status)
+    kept = old.replaced_at(place, _take(new, place))
+    return replace(kept, iterations=old.iterations + new.iterations)
+
+
+def _take(found: Found, index: Int[Tensor, " k"]) -> Found:
+    lam = None if found.lam is None else found.lam[index]
+    return Found(found.u[index], lam, found.residual[index], found.iterations[index], found.status[index])
 
 
 def _spread(start: Float[Tensor, "b m"], size: float) -> Float[Tensor, "b m"]:

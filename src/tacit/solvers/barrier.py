@@ -1,7 +1,7 @@
 """The linear algebra of an interior point: barrier errors, Newton directions with corrected inertia, step limits.
 
-With slacks `g + s = 0, s > 0` and multipliers y (equalities), z > 0 (inequalities) of `f + y'h + z'(g + s) - mu sum log s`,
-one direction solves
+With slacks `g + s = 0, s > 0`, and multipliers y of the equalities and z > 0 of the inequalities in the Lagrangian
+`f + y'h + z'(g + s) - mu sum log s` of the barrier problem, one direction solves
 
     [ H + delta I   A'           ] [ du     ]     [ f_Y + A'[y; z]  ]
     [ A            -diag(0, s/z) ] [ dy, dz ] = - [ h;  g + mu / z  ],     ds = mu/z - s - (s/z) dz.
@@ -86,7 +86,7 @@ def largest_step(value: Float[Tensor, "b q"], change: Float[Tensor, "b q"], tau:
 
 
 def new_direction(at: Model, mu: Float[Tensor, " b"], last: Float[Tensor, " b"]) -> Direction:
-    """Factor with as little `delta` as gives the right inertia, then solve; `last` is the delta that was last needed."""
+    """Factor with as little `delta` as gives the right inertia, then solve; `last` is the one last needed."""
     b, r, m = at.A.shape
     eps = torch.finfo(at.A.dtype).eps
     corner = torch.cat([torch.zeros_like(at.y), -at.s / at.z], 1)

@@ -30,9 +30,20 @@ REACH = 0.5
 
 @dataclass(frozen=True)
 class InteriorState(State):
-    """Adds: multipliers `lam`, scales of f and of the rows, slacks, duals, barrier weight, last inertia correction,
-    filter entries (violation, barrier function) and their count, bounds of the violation, first objective, restorations, and the error
-    at which the last polish was tried."""
+    """The primal-dual variables, and what the search remembers.
+
+    Attributes:
+        lam: multipliers in the units of the problem, as of the last evaluation.
+        sigma, d: scales of the objective and of the rows.
+        s, y, z: slacks, multipliers of the equalities and of the inequalities, all scaled.
+        mu: weight of the barrier.
+        delta: the inertia correction that was last needed.
+        filter, entries: pairs (violation, barrier function) that a step must beat, and how many there have been.
+        ceiling, floor: violations above which no step is taken, and below which the barrier function decides.
+        first: the scaled objective at the start.
+        restorations: how often the violation alone was reduced.
+        polished: the error at which a polish was last tried.
+    """
 
     lam: Float[Tensor, "b r"]
     sigma: Float[Tensor, " b"]
@@ -58,9 +69,7 @@ class InteriorState(State):
 
 def cleared(state: InteriorState) -> InteriorState:
     """The state with an empty filter."""
-    return replace(
-        state, filter=torch.full_like(state.filter, float("inf")), entries=torch.zeros_like(state.entries)
-    )
+    return replace(state, filter=torch.full_like(state.filter, float("inf")), entries=torch.zeros_like(state.entries))
 
 
 def model_at(instance: Instance, state: InteriorState) -> tuple[Model, Float[Tensor, " b"]]:
@@ -117,7 +126,9 @@ def search(
         trial = _try(inner, part, part.u + a * direction.du[index], part.s + a * direction.ds[index])
         ok, armijo = _acceptable(part, _pick(start, index), trial, slope[index], alpha[index])
         if halving == 0 and instance.r and not bool(ok.all()):
-            trial, ok, armijo = _corrected(inner, part, _pick(start, index), trial, ok, armijo, direction, slope, alpha, index, tau)
+            trial, ok, armijo = _corrected(
+                inner, part, _pick(start, index), trial, ok, armijo, direction, slope, alpha, index, tau
+            )
         good = index[ok]
         taken = _Trial(*(getattr(taken, k).index_copy(0, good, getattr(trial, k)[ok]) for k in _NAMES))
         length = length.index_copy(0, good, alpha[good])

@@ -16,7 +16,7 @@ import torch
 from tacit.problem import Instance, Status
 from tacit.shapes import Bool, Float, Int, Tensor
 from tacit.solvers.barrier import Model, barrier_errors, new_direction
-from tacit.solvers.base import RUNNING, Found, Progress, Solver, State, check_count, check_positive, drive, tolerance
+from tacit.solvers.base import RUNNING, Found, Progress, Solver, check_count, check_positive, drive, tolerance
 from tacit.solvers.filter import MEMORY, InteriorState, cleared, model_at, search
 from tacit.solvers.linear import bordered, solve_or_least_norm
 from tacit.solvers.polish import polish
@@ -200,6 +200,8 @@ def _restore(instance: Instance, state: InteriorState, lost: Bool[Tensor, " b"],
     """Where no step was acceptable: reduce the violation alone and begin again from there."""
     if not bool(lost.any()):
         return state
+    if not instance.r:
+        return replace(state, status=torch.where(lost, int(Status.STALLED), state.status))
     index = lost.nonzero().squeeze(1)
     part, inner = state.take(index), instance.take(index)
     rows = inner.rows(part.u) * part.d

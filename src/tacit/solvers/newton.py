@@ -26,7 +26,7 @@ from tacit.solvers.polish import hardly_moves, relative_length
 __all__ = ["Newton", "trust_region_step"]
 
 FAR = 1e12
-"""An unknown (relative to its start) or a decrease (relative to the first) beyond which a problem counts as unbounded."""
+"""An unknown (relative to its start) or a decrease (relative to the first value) that counts as without bound."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Newton(Solver):
     Args:
         tol: scaled residual to reach; None takes what the dtype allows.
         max_iter: steps allowed.
-        radius: first trust region, relative to max(1, |start|) in units of the unknowns.
+        radius: first trust region, relative to max(1, |start|).
+        scaled: measure the trust region in units of the unknowns, taken from the Hessian's diagonal.
         callback: called with a `Progress` after every step.
 
     >>> import torch
@@ -104,7 +105,8 @@ class Newton(Solver):
         D = torch.maximum(state.units, H.diagonal(dim1=1, dim2=2).abs().sqrt().nan_to_num(nan=0.0, posinf=0.0))
         unit = D.clamp(min=1e-8 * D.amax(-1, keepdim=True)).clamp(min=torch.finfo(D.dtype).tiny ** 0.25)
         unit = unit if self.scaled else torch.ones_like(unit)
-        radius = torch.where(state.radius > 0, state.radius, self.radius * (unit * state.u.abs().amax(-1, keepdim=True).clamp(min=1.0)).amax(-1))
+        size = state.u.abs().amax(-1).clamp(min=1.0)
+        radius = torch.where(state.radius > 0, state.radius, self.radius * size * unit.amax(-1))
         w, V = eigen(H / (unit[:, :, None] * unit[:, None, :]))
         d, predicted = trust_region_step(w, V, f_Y / unit, radius)
         length = d.norm(dim=-1)
@@ -167,8 +169,8 @@ class Newton(Solver):
 
 @dataclass(frozen=True)
 class NewtonState(State):
-    """Adds: objective, first objective, scales of the unknowns, trust radius (0: not yet chosen), farthest |u|, least scaled eigenvalue,
-    whether Newton's step is negligible, steps without gain."""
+    """Adds: objective, first objective, scales of the unknowns, trust radius (0: not yet chosen), farthest |u|, least
+    scaled eigenvalue, whether Newton's step is negligible, steps without gain."""
 
     f: Float[Tensor, " b"]
     first: Float[Tensor, " b"]
@@ -225,7 +227,11 @@ def _residual(
 
 
 def _is_close(
-    H: Float[Tensor, "b m m"], f_Y: Float[Tensor, "b m"], u: Float[Tensor, "b m"], error: Float[Tensor, " b"], tol: float
+    H: Float[Tensor, "b m m"],
+    f_Y: Float[Tensor, "b m"],
+    u: Float[Tensor, "b m"],
+    error: Float[Tensor, " b"],
+    tol: float,
 ) -> Bool[Tensor, " b"]:
     """Whether Newton's step is negligible; looked at where the residual is small."""
     close = torch.zeros_like(error, dtype=torch.bool)

@@ -62,7 +62,7 @@ def relative_length(d: Float[Tensor, "b m"], u: Float[Tensor, "b m"]) -> Float[T
 def polish(
     instance: Instance, u: Float[Tensor, "b m"], lam: Float[Tensor, "b r"], steps: int = 12, reach: float = 0.1
 ) -> Polished:
-    """Take up to `steps` Newton steps from `(u, lam)`, never farther than `reach` (relative), and keep the best point."""
+    """Take up to `steps` Newton steps from `(u, lam)`, never beyond `reach` (relative); keep the best point."""
     at, best, (next_u, next_lam) = _look(instance, u, lam)
     limit = reach * at.size
     index = torch.arange(len(u), device=u.device)
@@ -103,19 +103,21 @@ def _step(at: Local) -> tuple[Float[Tensor, "b m"], Float[Tensor, "b r"]]:
     return at.u + w[:, :m], torch.where(active, kept - w[:, m:], 0.0)
 
 
-def is_minimum(at: Local, slack: float = 1e-7) -> Bool[Tensor, " b"]:
+def is_minimum(at: Local) -> Bool[Tensor, " b"]:
     """Whether no direction along the active rows has negative curvature: K has one negative eigenvalue per row.
 
     Rows with a vanishing multiplier do not help here: they hold the point on one side only.
     """
     r, m = at.A.shape[1:]
-    active = active_rows(at) & (_strength(at) > slack)
+    eps = torch.finfo(at.A.dtype).eps
+    active = active_rows(at) & (_strength(at) > eps**0.45)
     A = torch.where(active[:, :, None], at.A, 0.0)
     K = bordered(at.H, A, torch.where(active, 0.0, -1.0).to(A.dtype))
     K = torch.where(K.isfinite().all(-1).all(-1)[:, None, None], K, 0.0)
     scale = equilibrate(K)
     K = scale[:, :, None] * K * scale[:, None, :]
-    shift = torch.cat([A.new_full((m,), slack), A.new_full((r,), -(slack**1.5))])
+    # Level directions and dependent rows are let pass: both shifts are beyond the rounding of K and far below one.
+    shift = torch.cat([A.new_full((m,), eps**0.45), A.new_full((r,), -(eps**0.65))])
     return factor_symmetric(K + torch.diag(shift)).negative == r
 
 
