@@ -27,7 +27,7 @@ from tacit.problem.letters import Letters, letters
 from tacit.problem.scales import unknown_scale
 from tacit.shapes import Bool, Float, Int, Tensor
 
-__all__ = ["Linearisation", "kept_rows", "kkt_matrix", "kkt_residual", "linearise"]
+__all__ = ["Linearisation", "kept_rows", "kkt_matrix", "kkt_residual", "linearise", "mark"]
 
 _SINGULAR = 256.0  # times eps: the reciprocal condition number of an equilibrated K below which it counts as singular
 
@@ -113,14 +113,14 @@ def linearise(
     keep = kept_rows(state, policy)
     found = letters(instance, y, lam)
     R, K = kkt_residual(torch.cat([found.L_Y, found.rows], dim=1), keep), kkt_matrix(found.H, found.A, keep)
-    finite = K.isfinite().flatten(1).all(1) & R.isfinite().all(1)
+    finite = (K.abs().amax((1, 2)) + R.abs().amax(1)).isfinite()  # a maximum carries NaN along, and is cheap
     if broken is not None:
         finite = finite & ~broken
     flags = torch.zeros(instance.batch, dtype=torch.int64, device=y.device)
-    flags = _mark(flags, ~finite, Flag.NONFINITE)
-    flags = _mark(flags, failed, Flag.UNCONVERGED)
-    flags = _mark(flags, (state == RowState.WEAK).any(1), Flag.WEAKLY_ACTIVE)
-    flags = _mark(flags, (state == RowState.DEPENDENT).any(1), Flag.DEPENDENT)
+    flags = mark(flags, ~finite, Flag.NONFINITE)
+    flags = mark(flags, failed, Flag.UNCONVERGED)
+    flags = mark(flags, (state == RowState.WEAK).any(1), Flag.WEAKLY_ACTIVE)
+    flags = mark(flags, (state == RowState.DEPENDENT).any(1), Flag.DEPENDENT)
     if not bool(finite.all()):
         K = torch.where(finite[:, None, None], K, torch.eye(K.shape[1], dtype=K.dtype, device=K.device))
         R = torch.where(finite[:, None], R, 0.0)
@@ -128,15 +128,15 @@ def linearise(
     factored = factor(K, _scale_of(K, found, keep, scale))
     eps = torch.finfo(y.dtype).eps
     singular = finite & (factored.rcond < _SINGULAR * eps)
-    flags = _mark(flags, singular, Flag.SINGULAR)
+    flags = mark(flags, singular, Flag.SINGULAR)
     away = _distance(factored, R, scale, singular, policy, K)
     slack = torch.clamp(256 * eps / factored.rcond.clamp_min(eps), max=1e-2)
     rough = finite & (away > torch.where(singular, 0.0, slack).clamp_min(policy.stationary_within(y.dtype)))
     if bool(rough.any()):
         kink = rough.clone()
         kink[rough] = balances_at_kink(instance.take(rough), y[rough], lam[rough], keep[rough])
-        flags = _mark(flags, kink, Flag.NONSMOOTH)
-        flags = _mark(flags, rough & ~kink, Flag.NOT_STATIONARY)
+        flags = mark(flags, kink, Flag.NONSMOOTH)
+        flags = mark(flags, rough & ~kink, Flag.NOT_STATIONARY)
         rough = rough & ~kink
     dead = ~finite | rough | failed if refuse else ~finite
     if policy.singular == "zero":
@@ -149,7 +149,8 @@ def linearise(
     return Linearisation(keep, flags, dead, special, factored, inverse)
 
 
-def _mark(flags: Tensor, where: Tensor, flag: Flag) -> Tensor:
+def mark(flags: Int[Tensor, " b"], where: Bool[Tensor, " b"], flag: Flag) -> Int[Tensor, " b"]:
+    """Set a flag where it holds."""
     return flags | where.to(torch.int64) * int(flag)
 
 
@@ -163,22 +164,21 @@ def _scale_of(K: Tensor, found: Letters, keep: Tensor, scale: Tensor) -> Tensor:
     m, N = scale.shape[1], K.shape[1]
     if N == 0 or K.shape[0] == 0:
         return K.new_ones(K.shape[:2])
-    H = K[:, :m, :m].abs()
-    plain = H.amax((1, 2), keepdim=True)
-    if N == m:
-        natural = H * scale[:, :, None] * scale[:, None, :]
-        ignore = (H < 64 * eps * plain) & (natural < 64 * eps * natural.amax((1, 2), keepdim=True))
-        return equilibrate(K, ignore=ignore)
-    weight = torch.cat([scale, scale.new_ones(scale.shape[0], N - m)], dim=1)
-    natural = K.abs() * weight[:, :, None] * weight[:, None, :]
-    forces = (found.L_Y.nan_to_num(0.0, 0.0, 0.0) * scale).abs().amax(1)[:, None, None]
+    size = K.abs()
+    H, A = size[:, :m, :m], size[:, m:, :m]
+    small_H = H < 64 * eps * H.amax((1, 2), keepdim=True)
+    small_A = A < 64 * eps * A.amax(2, keepdim=True) if N > m else None
+    if not bool(small_H.any()) and (small_A is None or not bool(small_A.any())):
+        return equilibrate(K)  # the usual dense case, and half the work
+    natural = H * scale[:, :, None] * scale[:, None, :]
+    forces = torch.maximum(natural.amax((1, 2)), (found.L_Y.nan_to_num(0.0, 0.0, 0.0) * scale).abs().amax(1))
     ignore = torch.zeros_like(K, dtype=torch.bool)
-    floor = torch.maximum(natural[:, :m, :m].amax((1, 2), keepdim=True), forces)
-    ignore[:, :m, :m] = (H < 64 * eps * plain) & (natural[:, :m, :m] < 64 * eps * floor)
-    A, natural = K[:, m:, :m].abs(), natural[:, m:, :m]
-    small = (A < 64 * eps * A.amax(2, keepdim=True)) & (natural < 64 * eps * natural.amax(2, keepdim=True))
-    ignore[:, m:, :m] = small
-    ignore[:, :m, m:] = small.mT
+    ignore[:, :m, :m] = small_H & (natural < 64 * eps * forces[:, None, None])
+    if small_A is not None:
+        natural = A * scale[:, None, :]
+        small_A &= natural < 64 * eps * natural.amax(2, keepdim=True)
+        ignore[:, m:, :m] = small_A
+        ignore[:, :m, m:] = small_A.mT
     return equilibrate(K, ignore=ignore)
 
 

@@ -43,7 +43,9 @@ def balances_at_kink(
     jump = high - low
     margin = 1e-3 * jump.amax(1, keepdim=True)
     inside = ((low <= margin) & (high >= -margin)).all(1)
-    smooth = instance.hessian_product(y, lam, scale).abs().amax(1)  # what the gradient may change over a distance of one
+    smooth = (
+        instance.hessian_product(y, lam, scale).abs().amax(1)
+    )  # what the gradient may change over a distance of one
     real = jump.amax(1) > 100 * reach * smooth
     rows = instance.rows(y)
     length = (instance.jacobian(y).abs() * scale[:, None, :]).sum(2) if instance.r else rows
@@ -67,7 +69,8 @@ def has_kink(instance: Instance, y: Float[Tensor, "b m"], lam: Float[Tensor, "b 
         slopes = torch.cat([forces, bend, instance.jacobian_product(y, direction)], dim=1)
         for measure, size in ((_gradients, slopes), (_curvatures, bend)):
             wide, narrow = (
-                measure(instance, y + r * direction, lam, direction) - measure(instance, y - r * direction, lam, direction)
+                measure(instance, y + r * direction, lam, direction)
+                - measure(instance, y - r * direction, lam, direction)
                 for r in (reach, reach / 8)
             )
             jump, base = narrow.abs().amax(1), wide.abs().amax(1)
@@ -81,4 +84,6 @@ def _gradients(instance: Instance, u: Tensor, lam: Tensor, direction: Tensor) ->
 
 def _curvatures(instance: Instance, u: Tensor, lam: Tensor, direction: Tensor) -> Tensor:
     weights = torch.cos(torch.arange(1, instance.r + 1, dtype=u.dtype, device=u.device)).expand_as(lam)
-    return torch.cat([instance.hessian_product(u, lam, direction), instance.hessian_product(u, weights, direction)], dim=1)
+    return torch.cat(
+        [instance.hessian_product(u, lam, direction), instance.hessian_product(u, weights, direction)], dim=1
+    )

@@ -97,7 +97,9 @@ def examine_regularity(
     found = letters(instance, y, lam)
     strong = state == RowState.ACTIVE  # along weakly active rows y may leave: only the strong ones hold it
     A = torch.where(strong[..., None], found.A, 0.0)
-    least, negative = reduced_inertia(torch.where(fine[:, None, None], found.H, 0.0), torch.where(fine[:, None, None], A, 0.0))
+    least, negative = reduced_inertia(
+        torch.where(fine[:, None, None], found.H, 0.0), torch.where(fine[:, None, None], A, 0.0)
+    )
     weak = ((state == RowState.WEAK) | (state == RowState.DEPENDENT)).any(1)
     kept = torch.where(known.keep[..., None] & fine[:, None, None], found.A, 0.0)
     with_weak, negative_inside = reduced_inertia(torch.where(fine[:, None, None], found.H, 0.0), kept)

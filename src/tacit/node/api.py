@@ -15,8 +15,11 @@ from tacit.node.approximate import approximate
 from tacit.node.binding import Bound, bind
 from tacit.node.concrete import concrete
 from tacit.node.envelope import envelope
+from tacit.node.examine import examine
 from tacit.node.locate import Located, Search, locate
-from tacit.node.rule import Differentiable, examine, is_transformed
+from tacit.node.rule import differentiable
+from tacit.node.specification import Rule
+from tacit.node.transforms import is_dual, is_transformed
 from tacit.options import check_choice
 from tacit.problem import Solution, describe, flatten_samples
 from tacit.shapes import Tensor
@@ -75,7 +78,7 @@ def argmin(
     found = locate(bound, Search(start, solver, None, policy, on_failure))
     if not _wants_gradient(found.bound):
         return found.y
-    return _rule(found, policy).attach(found.y, found.lam, found.state, found.failed)[0]
+    return differentiable(_rule(found, policy), found.y, found.lam, found.state, found.failed)[0]
 
 
 @torch.compiler.disable
@@ -143,12 +146,12 @@ def jacobian(
     y = found.y
     if _wants_gradient(found.bound):
         quiet = replace(rule, policy=replace(policy, on_failure="ignore"))
-        y, lam = quiet.attach(found.y, found.lam, found.state, found.failed)
+        y, lam = differentiable(quiet, found.y, found.lam, found.state, found.failed)
     blocks = _jacobian_blocks(rule, found, y, lam)
     return blocks[0] if len(xs) == 1 else blocks
 
 
-def _jacobian_blocks(rule: Differentiable, found: Located, y: Tensor, lam: Tensor) -> tuple[Tensor | None, ...]:
+def _jacobian_blocks(rule: Rule, found: Located, y: Tensor, lam: Tensor) -> tuple[Tensor | None, ...]:
     bound = found.bound
     own = range(bound.extras, len(bound.values))
     floating = [i for i in own if i in bound.inputs.floating]
@@ -197,7 +200,9 @@ def regularity(
         return examine_regularity(instance, flatten_samples(y), lam, state, failed, policy)
 
     dims = (*found.bound.tensor_dims, 0, 0, 0, 0)
-    flags, rcond, rank, least = concrete(code, dims, (*found.bound.tensors, found.y, found.lam, found.state, found.failed))
+    flags, rcond, rank, least = concrete(
+        code, dims, (*found.bound.tensors, found.y, found.lam, found.state, found.failed)
+    )
     return Regularity(
         flags=flags, rcond=rcond, rank=rank, least_curvature=least, residual=found.residual, state=found.state,
         lam=found.lam, p=found.p, m=found.y[0:1].numel() if len(found.y) else 0, policy=policy,
@@ -239,27 +244,22 @@ def value(
     y, lam = found.y, found.lam
     rule = _rule(found, policy)
     if _wants_gradient(found.bound):
-        y, lam = rule.attach(y, lam, found.state, found.failed)
+        y, lam = differentiable(rule, y, lam, found.state, found.failed)
     return envelope(rule, y, lam, found.failed)
 
 
 _ARGMIN = ("start", "solver", "in_dims", "gradient", "on_failure")
 
 
-def _rule(found: Located, policy: Implicit) -> Differentiable:
-    return Differentiable(found.bound, found.p, found.q, policy)
+def _rule(found: Located, policy: Implicit) -> Rule:
+    return Rule(found.bound, found.p, found.q, found.y.shape[1:], policy)
 
 
 def _wants_gradient(bound: Bound) -> bool:
     """Whether anything could ever ask for a derivative of this call."""
     return is_transformed() or any(
-        t.is_floating_point() and (t.requires_grad and torch.is_grad_enabled() or _is_dual(t)) for t in bound.tensors
+        t.is_floating_point() and ((t.requires_grad and torch.is_grad_enabled()) or is_dual(t)) for t in bound.tensors
     )
-
-
-def _is_dual(t: Tensor) -> bool:
-    forward_ad = torch.autograd.forward_ad
-    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(t).tangent is not None
 
 
 def _policy(gradient: Any, on_failure: str | None) -> tuple[GradientPolicy, str]:
@@ -267,7 +267,9 @@ def _policy(gradient: Any, on_failure: str | None) -> tuple[GradientPolicy, str]
         gradient = Implicit()
     if not isinstance(gradient, GradientPolicy):
         hint = f" Write {gradient.__name__}()." if isinstance(gradient, type) else ""
-        raise InputTypeError(f"gradient expects tacit.Implicit(...) or another policy; received {describe(gradient)}.{hint}")
+        raise InputTypeError(
+            f"gradient expects tacit.Implicit(...) or another policy; received {describe(gradient)}.{hint}"
+        )
     if on_failure is None:
         return gradient, gradient.on_failure if isinstance(gradient, Implicit) else "warn"
     check_choice("argmin", "on_failure", on_failure, ("warn", "raise", "ignore"))

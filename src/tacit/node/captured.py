@@ -124,5 +124,6 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 def needs_gradient(tensors: Iterable[Any]) -> bool:
     """Whether any of these values takes part in plain autograd or an enclosing transform."""
     return any(
-        isinstance(t, Tensor) and (t.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(t)) for t in tensors
+        isinstance(t, Tensor) and (t.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(t))
+        for t in tensors
     )

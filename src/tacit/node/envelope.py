@@ -14,15 +14,16 @@ from typing import Any
 import torch
 from torch.func import grad
 
-from tacit.node.rule import Differentiable, forward_mode_order
+from tacit.node.specification import Rule
+from tacit.node.transforms import forward_mode_order
 from tacit.problem import Instance, flatten_samples
 from tacit.shapes import Tensor
 
 __all__ = ["envelope"]
 
 
-def envelope(rule: Differentiable, y: Tensor, lam: Tensor, failed: Tensor) -> Tensor:
-    """f at the solution, `(b,)`; y and lam attached, from `Differentiable.attach`."""
+def envelope(rule: Rule, y: Tensor, lam: Tensor, failed: Tensor) -> Tensor:
+    """f at the solution, `(b,)`; y and lam attached, from `differentiable`."""
     tensors = rule.bound.tensors
     if forward_mode_order(tensors):  # plain operations: L_Y and the active rows vanish, so this is D_X L, and more
         return _lagrangian(rule.instance(tensors, y), flatten_samples(y), lam)
@@ -37,7 +38,7 @@ class _Envelope(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(rule: Differentiable, y: Tensor, lam: Tensor, failed: Tensor, *tensors: Tensor) -> Tensor:
+    def forward(rule: Rule, y: Tensor, lam: Tensor, failed: Tensor, *tensors: Tensor) -> Tensor:
         return rule.instance(tensors, y).objective(flatten_samples(y))
 
     @staticmethod
@@ -49,7 +50,7 @@ class _Envelope(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_v: Tensor) -> tuple[Any, ...]:
         y, lam, failed, *tensors = ctx.saved_tensors
-        rule: Differentiable = ctx.rule
+        rule: Rule = ctx.rule
         needed = [i for i, t in enumerate(tensors) if t.is_floating_point() and ctx.needs_input_grad[4 + i]]
         weight = torch.where(failed, 0.0, grad_v)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ from tacit.implicit import Implicit, kept_rows
 from tacit.implicit.nonsmooth import balances_at_kink
 from tacit.node.binding import Bound
 from tacit.node.concrete import Dims, concrete
-from tacit.node.rule import is_transformed
+from tacit.node.transforms import is_transformed
 from tacit.problem import Instance, Status, describe, flatten_samples, read_unknown
 from tacit.problem.active_set import find_active_set
 from tacit.problem.calls import explained
@@ -46,7 +46,7 @@ class Search:
     start: Any = None
     solver: Any = None
     y: Any = None
-    policy: Implicit = Implicit()
+    policy: Implicit = field(default_factory=Implicit)
     on_failure: str = "warn"
 
 

@@ -58,5 +58,7 @@ class Node(torch.nn.Module):
         """Return y(xs), `(b, *u)`; keywords override the options given at construction."""
         options = self.__dict__.get("options")
         if options is None:
-            raise InputTypeError(f"{type(self).__name__}.__init__ expects to call super().__init__() first; it did not.")
+            raise InputTypeError(
+                f"{type(self).__name__}.__init__ expects to call super().__init__() first; it did not."
+            )
         return argmin(self, *xs, **{**options, **overrides})

@@ -145,7 +145,9 @@ def _least_squares(scaled: _Scaled, mask: Tensor) -> tuple[Tensor, Tensor]:
     factor, info = torch.linalg.cholesky_ex(gram)
     pivots = factor.diagonal(dim1=1, dim2=2).amin(1)
     independent = (info == 0) & (pivots > 0.01 * torch.finfo(rows.dtype).eps ** 0.25)
-    factor = torch.where(independent[:, None, None], factor, torch.eye(rows.shape[1], dtype=rows.dtype, device=rows.device))
+    factor = torch.where(
+        independent[:, None, None], factor, torch.eye(rows.shape[1], dtype=rows.dtype, device=rows.device)
+    )
     mu = torch.zeros_like(scaled.slack)[..., None]
     for _ in range(2):  # the second round is a refinement
         left = -scaled.force[..., None] - unit.mT @ mu

@@ -72,7 +72,9 @@ class Instance:
         """
         instance = cls(problem, values, in_dims, u.shape[1:], u.shape[0], 0, 0)
         if instance.batch == 0:  # count rows on a made-up sample: the functions must see one to be called at all
-            made_up = tuple(v.new_ones((1, *v.shape[1:])) if d == 0 else v for v, d in zip(values, in_dims, strict=True))
+            made_up = tuple(
+                v.new_ones((1, *v.shape[1:])) if d == 0 else v for v, d in zip(values, in_dims, strict=True)
+            )
             p, q = replace(instance, values=made_up, batch=1)._inspect(u.new_zeros((1, *u.shape[1:])))
         else:
             p, q = instance._inspect(u)
@@ -90,7 +92,9 @@ class Instance:
         for value, dim in zip(self.values, self.in_dims, strict=True):
             if is_differentiable(value) and value.numel() > 0:
                 size = value.detach().abs()
-                sizes.append(size.flatten(1).amax(1) if dim == 0 and size.dim() > 1 else size if dim == 0 else size.amax())
+                sizes.append(
+                    size.flatten(1).amax(1) if dim == 0 and size.dim() > 1 else size if dim == 0 else size.amax()
+                )
         return torch.stack([s.expand(self.batch) for s in sizes]).amax(0)
 
     def with_values(self, values: tuple[Any, ...]) -> Instance:
@@ -144,11 +148,27 @@ class Instance:
 
         return self.map(product, u, lam, w)
 
+    def hessian_operator(self, u: Float[Tensor, "b m"], lam: Float[Tensor, "b r"]) -> Callable[[Tensor], Tensor]:
+        """The map w -> H w at one point, for many products: the gradient is traced once. On plain tensors only."""
+        with torch.enable_grad():
+            point = u.detach().clone().requires_grad_()
+            slope = self.lagrangian_gradient(point, lam)
+
+        def product(w: Tensor) -> Tensor:
+            if not slope.requires_grad:  # L is linear in u
+                return torch.zeros_like(w)
+            found = torch.autograd.grad(slope, point, w, retain_graph=True, allow_unused=True)[0]
+            return torch.zeros_like(w) if found is None else found
+
+        return product
+
     def jacobian_product(self, u: Float[Tensor, "b m"], w: Float[Tensor, "b m"]) -> Float[Tensor, "b r"]:
         """A w."""
 
         def product(u: Tensor, w: Tensor, *xs: Any) -> Tensor:
-            pull = vjp(lambda v: self.sample_rows(v, *xs), u)[1]  # linear in its argument: its own pull-back pushes w forward
+            pull = vjp(lambda v: self.sample_rows(v, *xs), u)[
+                1
+            ]  # linear in its argument: its own pull-back pushes w forward
             return vjp(lambda v: pull(v)[0], torch.zeros(self.r, dtype=u.dtype, device=u.device))[1](w)[0]
 
         return self.map(product, u, w) if self.r else u.new_zeros((self.batch, 0))

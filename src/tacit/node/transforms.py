@@ -1,0 +1,34 @@
+"""What surrounds a call: torch.func transforms and forward-mode duals."""
+
+from __future__ import annotations
+
+import torch
+import torch.autograd.forward_ad as forward_ad
+
+from tacit.shapes import Tensor
+
+__all__ = ["forward_mode_order", "is_dual", "is_transformed"]
+
+
+def is_transformed() -> bool:
+    """Whether any torch.func transform is active."""
+    return bool(torch._C._functorch.get_interpreter_stack())
+
+
+def forward_mode_order(tensors: tuple[Tensor, ...]) -> int:
+    """How many derivatives must be right if forward mode is involved; 0 if it is not."""
+    stack = torch._C._functorch.get_interpreter_stack() or []
+    kinds = [level.key() for level in stack]
+    kind = torch._C._functorch.TransformType
+    dual = any(is_dual(t) for t in tensors)
+    if kind.Jvp not in kinds and not dual:
+        return 0
+    levels = sum(k in (kind.Jvp, kind.Grad) for k in kinds) + dual
+    return int(levels + 2 * (torch.is_grad_enabled() and any(t.requires_grad for t in tensors)))
+
+
+def is_dual(t: Tensor) -> bool:
+    """Whether a plain tensor carries a forward-mode tangent."""
+    if forward_ad._current_level < 0 or not t.is_floating_point():
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(t) and forward_ad.unpack_dual(t).tangent is not None
