@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.autograd.forward_ad as forward_ad
 
 from tacit.implicit.kkt import kkt_matrix, kkt_residual
 from tacit.problem import Instance
@@ -33,7 +34,8 @@ def solve_attached(
     second derivative to get right.
     """
     found = letters(instance, y, lam)
-    return _Solve.apply(kkt_matrix(found.H, found.A, keep), v, inverse, regular)  # type: ignore[no-any-return]
+    K = kkt_matrix(found.H, found.A, keep)
+    return _refined(K, v, inverse, regular) if _forward_mode() else _Solve.apply(K, v, inverse, regular)
 
 
 def attach(
@@ -54,6 +56,21 @@ def attach(
         step = (inverse @ kkt_residual(stacked_residual(instance, y, lam), keep)[..., None])[..., 0]
         y, lam = y - step[:, :m], lam + torch.where(keep, step[:, m:], 0.0)
     return y, lam
+
+
+def _forward_mode() -> bool:
+    """Whether a backward pass runs inside forward mode: its own input may then be dual, whatever y is."""
+    stack = torch._C._functorch.get_interpreter_stack() or []
+    jvp = torch._C._functorch.TransformType.Jvp
+    return forward_ad._current_level >= 0 or any(level.key() == jvp for level in stack)
+
+
+def _refined(K: Tensor, v: Tensor, inverse: Tensor, regular: Tensor) -> Tensor:
+    """K^-1 v by plain operations; every refinement makes one more derivative in K right."""
+    w = inverse @ v
+    for _ in range(3):
+        w = w + torch.where(regular[:, None, None], inverse @ (v - K @ w), 0.0)
+    return w
 
 
 class _Solve(torch.autograd.Function):
