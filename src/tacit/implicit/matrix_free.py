@@ -125,7 +125,7 @@ def solve_matrix_free(
         w, trouble = _in_null_space(product, A, keep, v, policy)
     elif not r:
         result = conjugate_gradients(product, v, **_effort(policy, m), preconditioner=policy.preconditioner)
-        w, trouble = result.x, _trouble(result)
+        w, trouble = result.x, _trouble(result) | result.indefinite
     else:
         w, trouble = torch.zeros_like(v), torch.ones(instance.batch, dtype=torch.bool, device=v.device)
     if bool(trouble.any()):
@@ -145,8 +145,7 @@ def _effort(policy: Implicit, size: int) -> dict[str, float | int | None]:
 
 
 def _trouble(result: KrylovResult) -> Tensor:
-    eps = torch.finfo(result.x.dtype).eps
-    return ~result.converged | result.indefinite | (result.rcond < 256 * eps)
+    return ~result.converged | (result.rcond < 256 * torch.finfo(result.x.dtype).eps)
 
 
 def _whole_operator(
@@ -169,11 +168,15 @@ def _shifted(
     operator: Callable[[Tensor], Tensor], m: int, delta: float, like: Tensor
 ) -> Callable[[Float[Tensor, "b N"]], Float[Tensor, "b N"]]:
     """The operator of the proximal problem: `delta` times the size of H is added to its diagonal."""
-    probe = torch.zeros_like(like)
-    probe[:, :m] = probe_direction(torch.ones_like(like[:, :m]))
-    size = operator(probe)[:, :m].abs().amax(1, keepdim=True)
+    size = _size(lambda w: operator(torch.nn.functional.pad(w, (0, like.shape[1] - m)))[:, :m], like[:, :m])
     on_y = (torch.arange(like.shape[1], device=like.device) < m).to(like.dtype)
-    return lambda w: operator(w) + delta * torch.where(size > 0, size, 1.0) * on_y * w
+    return lambda w: operator(w) + delta * size * on_y * w
+
+
+def _size(product: Callable[[Tensor], Tensor], like: Float[Tensor, "b m"]) -> Float[Tensor, "b 1"]:
+    """About the size of H, one where it is zero."""
+    size = product(probe_direction(torch.ones_like(like))).abs().amax(1, keepdim=True)
+    return torch.where(size > 0, size, 1.0)
 
 
 def _by_structure(
@@ -208,8 +211,16 @@ def _in_null_space(
     top, bottom = v[:, :m], torch.where(keep, v[:, m:] / length, 0.0)
     particular = (unit.mT @ weigh(bottom)[..., None])[..., 0]
     rhs = project(top - product(particular))
-    result = conjugate_gradients(lambda w: project(product(project(w))), rhs, **_effort(policy, m))
+    size = _size(product, top)
+
+    def reduced(
+        w: Tensor,
+    ) -> Tensor:  # off the null space a multiple of the identity, so that the condition is that within
+        inside = project(w)
+        return project(product(inside)) + size * (w - inside)
+
+    result = conjugate_gradients(reduced, rhs, **_effort(policy, m))
     dy = particular + project(result.x)
     dnu = weigh((unit @ (top - product(dy))[..., None])[..., 0]) / length
-    bad = _trouble(result) | (factored.rcond < 256 * torch.finfo(A.dtype).eps)
+    bad = _trouble(result) | result.indefinite | (factored.rcond < 256 * torch.finfo(A.dtype).eps)
     return torch.cat([dy, torch.where(keep, dnu, v[:, m:])], dim=1), bad

@@ -40,8 +40,6 @@ class Implicit(GradientPolicy):
         stationarity_tol: relative error of y beyond which its gradient is refused (zero and flagged); None: 1e-6 in
             float64, 1e-3 in float32.
         on_failure: `"warn"` once a backward pass, `"raise"` a `GradientError`, or `"ignore"`; flags are set regardless.
-        barrier: None for the exact gradient; a positive number t replaces inequalities by the log barrier
-            `-1/t sum log(-g)`, an approximation that becomes exact as t grows.
 
     >>> Implicit(singular="proximal", delta=1e-4).singular
     'proximal'
@@ -59,7 +57,6 @@ class Implicit(GradientPolicy):
     activity_tol: float | None = None
     stationarity_tol: float | None = None
     on_failure: str = "warn"
-    barrier: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("Implicit", "linear_solver", self.linear_solver, ("auto", "dense", "matrix-free"))
@@ -68,7 +65,7 @@ class Implicit(GradientPolicy):
         check_choice("Implicit", "on_failure", self.on_failure, ("warn", "raise", "ignore"))
         check_count("Implicit", "dense_limit", self.dense_limit)
         check_number("Implicit", "delta", self.delta)
-        for name in ("krylov_tol", "activity_tol", "stationarity_tol", "barrier"):
+        for name in ("krylov_tol", "activity_tol", "stationarity_tol"):
             if getattr(self, name) is not None:
                 check_number("Implicit", name, getattr(self, name))
         if self.krylov_max_iter is not None:

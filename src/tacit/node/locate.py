@@ -54,12 +54,13 @@ class Search:
 class Located:
     """Where the solution is and what is known of it; detached, batch first.
 
-    `bound` has captured tensors declared; `state` holds `RowState` values; `failed` marks samples without an answer.
+    `bound` has captured tensors declared; `start` is where the search began; `state` holds `RowState` values; `failed` marks samples without an answer.
     """
 
     bound: Bound
     p: int
     q: int
+    start: Tensor
     y: Tensor
     lam: Tensor
     state: Tensor
@@ -109,7 +110,7 @@ def _settle(bound: Bound, u: Tensor, search: Search, solver: Solver | None, give
                 found.iterations, found.status)  # fmt: skip
 
     results = concrete(code, (*bound.tensor_dims, 0), (*bound.tensors, u))
-    return Located(bound, counts["p"], counts["q"], *results)
+    return Located(bound, counts["p"], counts["q"], u, *results)
 
 
 def _judge(instance: Instance, y: Tensor, search: Search, shape: torch.Size) -> tuple[Tensor, ...]:
