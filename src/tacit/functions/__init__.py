@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.functions.norms import lp_norm, lp_norm_gradient, lp_norm_hessian
 from tacit.functions.penalties import (
     PENALTIES,
     Derivatives,
@@ -24,4 +25,7 @@ __all__ = [
     "TruncatedQuadratic",
     "Welsch",
     "get_penalty",
+    "lp_norm",
+    "lp_norm_gradient",
+    "lp_norm_hessian",
 ]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from tacit.nn import functional
+from tacit.nn.lp_ball import LpBall
+from tacit.nn.lp_sphere import LpSphere
 from tacit.nn.robust_pool import RobustPool
+from tacit.nn.simplex import Simplex
 
-__all__ = ["RobustPool", "functional"]
+__all__ = ["LpBall", "LpSphere", "RobustPool", "Simplex", "functional"]

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from tacit.nn.functional.pooling import robust_pool
+from tacit.nn.functional.projection import lp_ball, lp_sphere, simplex
 
-__all__ = ["robust_pool"]
+__all__ = ["lp_ball", "lp_sphere", "robust_pool", "simplex"]

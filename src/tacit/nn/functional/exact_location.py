@@ -236,7 +236,7 @@ def _density(mean: Rows, mass: Rows, variance: Rows) -> Rows:
 
 def _distinct_best(position: Rows, height: Rows) -> Float[Tensor, "r k"]:
     """Return the positions of the highest cells, each at least a quarter alpha from those chosen before."""
-    chosen = []
+    chosen: list[Tensor] = []
     for _ in range(min(_MODES, position.shape[-1])):
         best = height.argmax(-1, keepdim=True)
         at = position.gather(-1, best)

@@ -7,6 +7,7 @@ not clear (Welsch); those go to `exact_location`. Rows are independent throughou
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import torch
@@ -33,19 +34,16 @@ def locate(x: Rows, alpha: Column, weight: Rows | None, penalty: Penalty, search
     of smallest norm when everything minimises. Negative weights or alpha <= 0: NaN, in that row.
     """
     if search == "paper":
-        y = _chunked(lambda *rows: _from_mean_and_median(*rows, penalty), x, alpha, weight)
-    elif penalty.name == "quadratic" and PENALTIES["quadratic"] == penalty:
+        y = _chunked(lambda x, a, w: (_from_mean_and_median(x, a, w, penalty),), x, alpha, weight)[0]
+    elif penalty == PENALTIES["quadratic"]:
         y = _mean(x, weight)
     elif PENALTIES.get(penalty.name) != penalty:
-        y = _chunked(lambda *rows: _search_unknown(*rows, penalty), x, alpha, weight)
+        y = _chunked(lambda x, a, w: (_search_unknown(x, a, w, penalty),), x, alpha, weight)[0]
     elif penalty.name == "truncated_quadratic":
         y = _exact(x, alpha, weight, x[:, :1], torch.ones_like(x[:, :1], dtype=torch.bool), penalty.name)
     else:
         quick = {"pseudo_huber": _pseudo_huber, "huber": _huber, "welsch": _welsch}[penalty.name]
-        if torch.compiler.is_compiling():
-            start, unsure = quick(x, alpha, weight)
-        else:
-            start, unsure = _chunked(quick, x, alpha, weight)
+        start, unsure = _chunked(quick, x, alpha, weight)
         y = _exact(x, alpha, weight, start, unsure, penalty.name)
     if weight is not None:
         heavy = weight.sum(-1, keepdim=True)
@@ -54,15 +52,15 @@ def locate(x: Rows, alpha: Column, weight: Rows | None, penalty: Penalty, search
     return torch.where(alpha > 0, y, torch.nan)
 
 
-def _chunked(search: Callable[..., Quick | Column], x: Rows, alpha: Column, weight: Rows | None) -> tuple[Column, ...]:
+def _chunked(
+    search: Callable[[Rows, Column, Rows | None], tuple[Tensor, ...]], x: Rows, alpha: Column, weight: Rows | None
+) -> tuple[Tensor, ...]:
     """Return search(x, alpha, weight), some rows at a time."""
-    size = max(1, _CHUNK // max(1, x.shape[-1]))
-    if x.shape[0] <= size:
+    size = max(1, _CHUNK // x.shape[-1])
+    if x.shape[0] <= size or torch.compiler.is_compiling():
         return search(x, alpha, weight)
-    weights = [None] * -(-x.shape[0] // size) if weight is None else weight.split(size)
-    parts = [search(*rows) for rows in zip(x.split(size), alpha.split(size), weights, strict=True)]
-    if isinstance(parts[0], Tensor):
-        return torch.cat(parts)
+    weights = itertools.repeat(None) if weight is None else weight.split(size)
+    parts = [search(*rows) for rows in zip(x.split(size), alpha.split(size), weights, strict=False)]
     return tuple(torch.cat(columns) for columns in zip(*parts, strict=True))
 
 

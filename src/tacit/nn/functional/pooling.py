@@ -176,7 +176,7 @@ class _Pooled(torch.autograd.Function):
             y = torch.where(v.isnan(), v, y)
         with full_precision(x):
             if torch.compiler.is_compiling() or torch.is_grad_enabled() or x.numel() <= _CHUNK:
-                grads = _backward(x, alpha, weight, y, v, wanted, ctx.plan)
+                grads: tuple[Tensor | None, ...] = _backward(x, alpha, weight, y, v, wanted, ctx.plan)
             else:
                 grads = _backward_in_chunks(x, alpha, weight, y, v, wanted, ctx.plan)
         return (*grads, None, None)
@@ -221,7 +221,7 @@ def _backward(
 
 def _backward_in_chunks(
     x: Rows, alpha: Column, weight: Rows | None, y: Column, v: Column, wanted: tuple[bool, ...], plan: _Plan
-) -> list[Tensor | None]:
+) -> tuple[Tensor | None, ...]:
     """Do the same some rows at a time: nothing of the size of x is made but the gradients."""
     out = [
         torch.empty_like(part) if want and part is not None else None
@@ -233,6 +233,6 @@ def _backward_in_chunks(
         part_weight = None if weight is None else weight[rows]
         grads = _backward(x[rows], alpha[rows], part_weight, y[rows], v[rows], wanted, plan)
         for whole, part in zip(out, grads, strict=True):
-            if whole is not None:
+            if whole is not None and part is not None:
                 whole[rows] = part
-    return out
+    return tuple(out)

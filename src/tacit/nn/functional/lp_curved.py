@@ -1,0 +1,128 @@
+"""Projection onto the Lp sphere for 1 < p < infinity, p other than 2, by a safeguarded Newton on one number.
+
+In units of the radius and in the positive orthant the KKT conditions are  u + mu u^{p-1} = a,  sum u^p = 1.
+Outside (mu > 0) the problem is convex on the ball and the answer is global. Inside (mu < 0) it is not: the largest
+coordinate u_1 is followed from a_1 to 1, which fixes mu = (a_1 - u_1) / u_1^{p-1}, hence every other coordinate, until
+the norm is 1. That is a stationary point; for p < 2 the norm rises all the way, so it is the only one of its orthant.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from tacit.shapes import Bool, Float, Tensor
+
+__all__ = ["project_curved"]
+
+Rows = Float[Tensor, "r n"]
+Column = Float[Tensor, "r 1"]
+
+_OUTER = 60
+_INNER = 12
+
+
+def project_curved(x: Rows, radius: Column, p: float) -> Rows:
+    """Return the nearest (outside) or a stationary (inside) point of ||u||_p = radius, differentiable to second order.
+
+    The solution is found without autograd; two Newton steps on the KKT system attach two derivatives in x and radius.
+    """
+    sign = torch.where(x.detach() >= 0, 1.0, -1.0).to(x.dtype)
+    a = (x * sign) / radius
+    with torch.no_grad():
+        fixed = a.detach()
+        outside = _power_sum(fixed, p) > 1
+        mu_out, mu_in = _outside(torch.where(outside, fixed, 2.0), p), _inside(torch.where(outside, 0.0, fixed), p)
+        mu = torch.where(outside, mu_out[1], mu_in[1])
+        u = torch.where(outside, mu_out[0], mu_in[0])
+    for _ in range(2):
+        u, mu = _attached(a, u, mu, p)
+    return sign * u * radius
+
+
+def _power_sum(u: Rows, p: float) -> Column:
+    return u.pow(p).sum(-1, keepdim=True)
+
+
+def _attached(a: Rows, u: Rows, mu: Column, p: float) -> tuple[Rows, Column]:
+    """Return (u, mu) after the derivative of one Newton step on the KKT system; the values stay."""
+    positive = u.detach() > 0
+    safe = torch.where(positive, u, 1.0)
+    normal = torch.where(positive, safe.pow(p - 1), 0.0)
+    # For p < 2 a zero coordinate is held: the curvature of the sphere there is infinite.
+    bend = mu * (p - 1) * safe.pow(p - 2)
+    flexibility = torch.where(positive, 1 / torch.where(positive, 1 + bend, 1.0), float(p > 2))
+    along = flexibility * normal
+    pivot = (normal * along).sum(-1, keepdim=True)
+    singular = ~(pivot.detach().abs() > torch.finfo(u.dtype).tiny)
+    residual = u + mu * normal - a
+    excess = (torch.where(positive, safe.pow(p), 0.0).sum(-1, keepdim=True) - 1) / p
+    rise = ((along * residual).sum(-1, keepdim=True) - excess) / torch.where(singular, 1.0, pivot)
+    rise = torch.where(singular, 0.0, rise)
+    step = torch.where(singular, 0.0, flexibility * (residual - normal * rise))
+    drop = -rise
+    return u - (step - step.detach()), mu - (drop - drop.detach())
+
+
+def _outside(a: Rows, p: float) -> tuple[Rows, Column]:
+    """Return (u, mu), mu >= 0, for rows outside: bracketed Newton on the norm as a function of mu."""
+    dual = p / (p - 1)
+    top = a.amax(-1, keepdim=True)
+    high = top * _power_sum(a / top, dual).pow(1 / dual)
+    low = torch.zeros_like(high)
+    mu = (high - 1).clamp_min(0.5 * high)
+    u = a
+    for _ in range(_OUTER):
+        u = _coordinates(a, mu, p)
+        normal = u.pow(p - 1)
+        size = _power_sum(u, p)
+        low, high = torch.where(size >= 1, mu, low), torch.where(size <= 1, mu, high)
+        slope = -p * (normal * normal / _stiffness(u, mu, p)).sum(-1, keepdim=True)
+        newton = mu - (size - 1) / slope
+        trusted = (newton > low) & (newton < high)
+        mu = torch.where(size == 1, mu, torch.where(trusted, newton, 0.5 * low + 0.5 * high))
+    return _coordinates(a, mu, p), mu
+
+
+def _stiffness(u: Rows, mu: Column, p: float) -> Rows:
+    """Return 1 + mu (p - 1) u^{p-2}; infinite at u = 0 for p < 2."""
+    return 1 + mu * (p - 1) * u.pow(p - 2)
+
+
+def _coordinates(a: Rows, mu: Column, p: float) -> Rows:
+    """Return the root u of u + mu u^{p-1} = a, mu > 0: Newton from above on a convex function, in u or in u^{p-1}."""
+    if p > 2:
+        u = torch.minimum(a, (a / mu).pow(1 / (p - 1)))
+        for _ in range(_INNER):
+            u = (u - (u + mu * u.pow(p - 1) - a) / _stiffness(u, mu, p)).clamp_min(0.0)
+        return u
+    power = 1 / (p - 1)
+    v = torch.minimum(a.pow(p - 1), a / mu)
+    for _ in range(_INNER):
+        v = (v - (v.pow(power) + mu * v - a) / (power * v.pow(power - 1) + mu)).clamp_min(0.0)
+    return v.pow(power)
+
+
+def _inside(a: Rows, p: float) -> tuple[Rows, Column]:
+    """Return (u, mu), mu <= 0, for rows inside: bisection on the largest coordinate."""
+    top, first = a.max(-1, keepdim=True)
+    largest: Bool[Tensor, "r n"] = torch.arange(a.shape[-1], device=a.device) == first
+    low, high = top, torch.ones_like(top)
+    u, kappa = a, torch.zeros_like(top)
+    for _ in range(_OUTER):
+        middle = 0.5 * low + 0.5 * high
+        kappa = (middle - top) / middle.pow(p - 1)
+        u = torch.where(largest, middle, _grown(a, middle, kappa, p))
+        short = _power_sum(u, p) < 1
+        low, high = torch.where(short, middle, low), torch.where(short, high, middle)
+    return u, -kappa
+
+
+def _grown(a: Rows, largest: Column, kappa: Column, p: float) -> Rows:
+    """Return the root u of u - kappa u^{p-1} = a: the small one for p > 2, the only positive one for p < 2."""
+    u = a if p > 2 else largest.expand_as(a)
+    for _ in range(_INNER):
+        slope = 1 - kappa * (p - 1) * u.pow(p - 2)
+        step = (u - kappa * u.pow(p - 1) - a) / slope
+        u = torch.where(slope > 0, u - step, u).clamp_min(0.0)
+        u = torch.minimum(u, largest)
+    return u

@@ -1,0 +1,53 @@
+"""Projection onto an Lp sphere as a layer: normalisation in any norm. DDN[lp-projection]."""
+
+from __future__ import annotations
+
+import torch
+
+from tacit.functions.norms import lp_norm
+from tacit.nn.functional import lp_sphere
+from tacit.problem.problem import Problem
+from tacit.shapes import Tensor
+
+__all__ = ["LpSphere"]
+
+
+class LpSphere(torch.nn.Module):
+    """y = argmin_u 1/2 ||u - x||^2 subject to ||u||_p = radius, along one dim.
+
+    Args:
+        p: 1 or more, `math.inf` included.
+        radius: a positive number; a `torch.nn.Parameter`, which is then learned; or a tensor per channel or sample.
+        dim: the dim that holds the vector.
+        plateau: "zero", the true derivative, or "printed", which lets coordinates on a plateau move.
+
+    >>> LpSphere(2)(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+
+    def __init__(self, p: float, radius: float | Tensor = 1.0, dim: int = -1, *, plateau: str = "zero") -> None:
+        super().__init__()
+        self.p = p
+        self.radius: float | Tensor
+        if isinstance(radius, Tensor) and not isinstance(radius, torch.nn.Parameter):
+            self.register_buffer("radius", radius)
+        else:
+            self.radius = radius
+        self.dim = dim
+        self.plateau = plateau
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return `x` projected, in its own shape."""
+        return lp_sphere(x, self.p, self.radius, self.dim, plateau=self.plateau)
+
+    def problem(self) -> Problem:
+        """Return the declaration for one vector: inputs `x (n,)` and `radius ()`; u is `(n,)`."""
+        return Problem(
+            objective=lambda x, radius, u: 0.5 * (u - x).square().sum(),
+            equality=lambda x, radius, u: lp_norm(u, self.p)[None] - radius,
+        )
+
+    def extra_repr(self) -> str:
+        """Say which sphere."""
+        radius = f"tensor{tuple(self.radius.shape)}" if isinstance(self.radius, Tensor) else self.radius
+        return f"p={self.p}, radius={radius}, dim={self.dim}, plateau={self.plateau!r}"
