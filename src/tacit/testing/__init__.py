@@ -1,0 +1,5 @@
+"""Checks for us and for authors of new nodes: gradients of a declared problem, and the contract of a layer."""
+
+from tacit.testing.gradients import check_gradients, check_transforms, follow
+
+__all__ = ["check_gradients", "check_transforms", "follow"]
