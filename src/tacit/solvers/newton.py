@@ -74,6 +74,11 @@ class Newton(Solver):
         status = torch.where(held & stopped, int(Status.CONVERGED), final.status)
         return Found(final.u, start.new_zeros(len(start), 0), final.residual, iterations, status)
 
+    def step(self, instance: Instance, u: Float[Tensor, "b m"]) -> Float[Tensor, "b m"]:
+        """One plain Newton step, differentiable: for unrolling close to the answer."""
+        d, _ = torch.linalg.solve_ex(instance.hessian(u), instance.gradient(u)[:, :, None])
+        return u - d.squeeze(2)
+
     def begin(self, instance: Instance, start: Float[Tensor, "b m"]) -> NewtonState:
         """The state before the first step."""
         f = instance.objective(start)
