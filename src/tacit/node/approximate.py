@@ -22,7 +22,6 @@ from tacit.node.specification import Rule
 from tacit.problem import Instance, flatten_samples
 from tacit.problem.scales import probe_direction
 from tacit.shapes import Tensor
-from tacit.solvers import GradientDescent
 
 __all__ = ["approximate"]
 
@@ -77,7 +76,7 @@ def _steps(instance: Instance, y: Tensor, policy: Truncated | OneStep) -> Tensor
 
 def _unrolled(instance: Instance, found: Located, search: Search, policy: Unrolled) -> Tensor:
     """The last `steps` iterations, or all of them from the start."""
-    solver: GradientDescent = search.solver
+    solver = search.solver
     if policy.steps is not None:
         u = flatten_samples(found.y)
         count = policy.steps
