@@ -50,7 +50,7 @@ class InteriorPoint(Solver):
     >>> found.u, found.lam
     (tensor([[0.6000, 0.8000],
             [0.1000, 0.2000]]), tensor([[-2.],
-            [0.]]))
+            [ 0.]]))
     """
 
     tol: float | None = None
