@@ -16,7 +16,6 @@ from torch.func import functional_call, vmap
 from tacit.errors import InputTypeError, InputValueError
 from tacit.node.captured import declare_captured, find_captured
 from tacit.problem import Inputs, Instance, Problem, describe, read_inputs
-from tacit.problem.calls import explained
 from tacit.shapes import Tensor
 
 __all__ = ["Bound", "bind", "declares_problem"]
@@ -73,8 +72,8 @@ class Bound:
         """Find captured tensors at `u` and declare them as inputs."""
 
         def evaluate(function: Callable[..., Tensor]) -> Any:
-            with torch.no_grad(), explained("a function of the problem", (*self.values, u)):
-                return vmap(function, in_dims=(*self.in_dims, 0))(*self.values, u)
+            with torch.no_grad():  # on a copy of u, which a function that writes into it cannot spoil
+                return vmap(function, in_dims=(*self.in_dims, 0))(*self.values, u.clone())
 
         if u.shape[0] == 0:
             return self

@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from tacit.errors import CapturedTensorError
 from tacit.problem import Problem, describe
+from tacit.problem.calls import call_objective, call_rows
 from tacit.shapes import Tensor
 
 __all__ = ["declare_captured", "find_captured"]
@@ -30,9 +31,10 @@ def find_captured(problem: Problem, evaluate: Callable[[Callable[..., Tensor]], 
         CapturedTensorError: a captured tensor belongs to an enclosing `torch.func` transform.
     """
     watch = _Watch()
-    for function in (problem.objective, problem.equality, problem.inequality):
+    for role in ("objective", "equality", "inequality"):
+        function = getattr(problem, role)
         if function is not None:
-            evaluate(lambda *args, function=function: watch.call(function, args))
+            evaluate(lambda *args, role=role, function=function: watch.call(role, function, args))
     return tuple(watch.captured.values())
 
 
@@ -63,10 +65,10 @@ class _Watch(TorchFunctionMode):
         self.known: dict[int, Tensor] = {}  # holds the tensors too: an id may be reused once its tensor is gone
         self.captured: dict[int, Tensor] = {}
 
-    def call(self, function: Callable[..., Tensor], args: tuple[Any, ...]) -> Tensor:
+    def call(self, role: str, function: Callable[..., Tensor], args: tuple[Any, ...]) -> Tensor:
         self._know(args)
         with self:
-            return function(*args)
+            return call_objective(function, args) if role == "objective" else call_rows(function, role, args)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

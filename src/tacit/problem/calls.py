@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tacit.errors import FunctionError
+from tacit.errors import FunctionError, TacitError
 from tacit.problem.inputs import describe
 from tacit.problem.problem import SampleFunction
 from tacit.shapes import Tensor
@@ -24,7 +25,7 @@ _ADVICE = (
         "turns a tensor into a Python number (.item(), float(), int()). Keep it a tensor, and use torch.where to choose",
     ),
     (
-        ("dynamic shape", "aten::nonzero", "aten::masked_select", "dynamic-shape"),
+        ("dynamic shape", "aten::nonzero", "masked_select", "dynamic-shape"),
         "selects elements by a mask (u[u > 0], nonzero, masked_select), so the shape would depend on the values. "
         "Write torch.where(mask, a, b), for instance torch.where(u > 0, u, 0.0).sum()",
     ),
@@ -39,7 +40,7 @@ _ADVICE = (
         "u + torch.nn.functional.one_hot(...)",
     ),
     (
-        ("randomness", "batch_norm", "Batch norm", "running_mean"),
+        ("randomness", "batch_norm", "Batch norm", "running_mean", "value per channel when training"),
         "uses a layer that is random or looks across samples (Dropout, BatchNorm in training mode). Call .eval() on it, "
         "or apply it before the node",
     ),
@@ -56,9 +57,11 @@ def explained(role: str, args: Sequence[Any]) -> Iterator[None]:
     """Turn torch's errors about what cannot be done per sample into advice; anything else passes through whole."""
     try:
         yield
-    except FunctionError:
+    except TacitError:
         raise
-    except (RuntimeError, IndexError) as error:
+    except (RuntimeError, IndexError, ValueError) as error:
+        if not _is_of_torch(error):
+            raise
         message = str(error)
         for patterns, advice in _ADVICE:
             if any(pattern in message for pattern in patterns):
@@ -67,6 +70,16 @@ def explained(role: str, args: Sequence[Any]) -> Iterator[None]:
                     f"{role} {advice}. It was called with: {shapes}. torch said: {message.splitlines()[0]}"
                 ) from error
         raise
+
+
+def _is_of_torch(error: Exception) -> bool:
+    """Whether torch raised it; a `raise` statement of the user's own, whatever its words, is none of our business."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_globals.get("__name__", "").startswith("torch"):
+        return True
+    return dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] != "RAISE_VARARGS"
 
 
 def call_objective(function: SampleFunction, args: Sequence[Any]) -> Tensor:

@@ -1,9 +1,9 @@
 """Checks the gradient of a declared problem against finite differences and against itself, at a y from anywhere.
 
-    >>> import torch, tacit
-    >>> problem = tacit.Problem(lambda x, u: 0.5 * (u - x).square().sum() + 0.1 * u.pow(4).sum())
-    >>> x = torch.tensor([[0.5, -1.0]], dtype=torch.float64)
-    >>> tacit.testing.check_gradients(problem, x, y=tacit.solve(problem, x, start=x).y)
+>>> import torch, tacit
+>>> problem = tacit.Problem(lambda x, u: 0.5 * (u - x).square().sum() + 0.1 * u.pow(4).sum())
+>>> x = torch.tensor([[0.5, -1.0]], dtype=torch.float64)
+>>> tacit.testing.check_gradients(problem, x, y=tacit.solve(problem, x, start=x).y)
 """
 
 from __future__ import annotations
