@@ -140,7 +140,7 @@ def jacobian(
     _reject("jacobian", unknown, ("y", "in_dims", "gradient"))
     policy = _exact(gradient, "jacobian")
     bound = bind(problem, xs, in_dims)
-    found = locate(bound, Search(y=y, policy=policy))
+    found = locate(bound, Search(y=_given(y), policy=policy))
     rule = _rule(found, policy)
     lam = found.lam
     y = found.y
@@ -191,7 +191,7 @@ def regularity(
     """
     _reject("regularity", unknown, ("y", "in_dims", "gradient"))
     policy = _exact(gradient, "regularity")
-    found = locate(bind(problem, xs, in_dims), Search(y=y, policy=policy))
+    found = locate(bind(problem, xs, in_dims), Search(y=_given(y), policy=policy))
     rule = _rule(found, policy)
 
     def code(dims: Any, plain: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -284,6 +284,12 @@ def _exact(gradient: Any, name: str) -> Implicit:
             "only for argmin."
         )
     return policy
+
+
+def _given(y: Any) -> Any:
+    if y is None:
+        raise InputTypeError("y expects the solution, a batched tensor; received None. tacit.solve(...).y finds it.")
+    return y
 
 
 def _silence(flags: Tensor, policy: Implicit) -> None:

@@ -54,7 +54,8 @@ class Search:
 class Located:
     """Where the solution is and what is known of it; detached, batch first.
 
-    `bound` has captured tensors declared; `start` is where the search began; `state` holds `RowState` values; `failed` marks samples without an answer.
+    `bound` has captured tensors declared; `start` is where the search began;
+    `state` holds `RowState` values; `failed` marks samples without an answer.
     """
 
     bound: Bound
@@ -203,8 +204,11 @@ def _as_unknown(y: Any, values: tuple[Any, ...], in_dims: Any, batch: int | None
     """Take a solver's answer, a tensor or a numpy array, to the dtype and device of the inputs."""
     like = next((v for v in values if isinstance(v, Tensor) and v.is_floating_point()), None)
     if not isinstance(y, Tensor):
-        if not hasattr(y, "__array__"):
-            raise SolverError(f"a solver expects to return y as a tensor or numpy array; received {describe(y)}.")
+        kind = getattr(getattr(y, "dtype", None), "kind", "f")  # numpy's letter for what an array holds
+        if not hasattr(y, "__array__") or kind not in "biufc":
+            raise SolverError(
+                f"a solver expects to return y as a tensor or numpy array of numbers; received {describe(y)}."
+            )
         y = torch.as_tensor(y)
     if not y.is_floating_point():
         raise SolverError(f"a solver expects to return floating values; received {describe(y)}.")
@@ -216,6 +220,8 @@ def _as_unknown(y: Any, values: tuple[Any, ...], in_dims: Any, batch: int | None
             f"a solver expects to return one y a sample, shape ({batch}, *shape of u); received {describe(y)}. It gets "
             "the whole batch at once, batch on axis 0."
         )
+    if y.shape[0] > 0 and y.numel() == 0:
+        raise SolverError(f"a solver expects to return at least one unknown a sample; received {describe(y)}.")
     return y.clone()
 
 
