@@ -19,7 +19,7 @@ from tacit.node.examine import examine
 from tacit.node.locate import Located, Search, locate
 from tacit.node.rule import differentiable
 from tacit.node.specification import Rule
-from tacit.node.transforms import is_dual, is_transformed
+from tacit.node.transforms import full_precision, is_dual, is_transformed
 from tacit.options import check_choice
 from tacit.problem import Solution, describe, flatten_samples
 from tacit.shapes import Tensor
@@ -28,6 +28,7 @@ __all__ = ["argmin", "jacobian", "regularity", "solve", "value"]
 
 
 @torch.compiler.disable
+@full_precision
 def argmin(
     problem: Any,
     *xs: Any,
@@ -82,6 +83,7 @@ def argmin(
 
 
 @torch.compiler.disable
+@full_precision
 def solve(
     problem: Any,
     *xs: Any,
@@ -117,6 +119,7 @@ def solve(
 
 
 @torch.compiler.disable
+@full_precision
 def jacobian(
     problem: Any,
     *xs: Any,
@@ -173,6 +176,7 @@ def _jacobian_blocks(rule: Rule, found: Located, y: Tensor, lam: Tensor) -> tupl
 
 
 @torch.compiler.disable
+@full_precision
 def regularity(
     problem: Any,
     *xs: Any,
@@ -210,6 +214,7 @@ def regularity(
 
 
 @torch.compiler.disable
+@full_precision
 def value(
     problem: Any,
     *xs: Any,

@@ -15,7 +15,7 @@ import torch
 from torch.func import grad
 
 from tacit.node.specification import Rule
-from tacit.node.transforms import forward_mode_order
+from tacit.node.transforms import forward_mode_order, full_precision
 from tacit.problem import Instance, flatten_samples
 from tacit.shapes import Tensor
 
@@ -48,6 +48,7 @@ class _Envelope(torch.autograd.Function):
         ctx.save_for_backward(y, lam, failed, *tensors)
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, grad_v: Tensor) -> tuple[Any, ...]:
         y, lam, failed, *tensors = ctx.saved_tensors
         rule: Rule = ctx.rule

@@ -160,8 +160,12 @@ def _start(bound: Bound, start: Any) -> Tensor:
             raise FunctionError(f"start expects to return a tensor like u; received {describe(value)}.")
         return value
 
+    empty = bound.inputs.batch == 0
+    if empty:  # the function must see a sample to be called at all
+        values = tuple(v.new_ones((1, *v.shape[1:])) if d == 0 else v for v, d in zip(values, dims, strict=True))
     with torch.no_grad():
-        return read_unknown(vmap(checked, in_dims=dims)(*values), bound.inputs, "start")
+        found = vmap(checked, in_dims=dims)(*values)
+    return read_unknown(found[:0] if empty else found, bound.inputs, "start")
 
 
 def _check_solver(solver: Any) -> None:

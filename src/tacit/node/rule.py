@@ -16,7 +16,7 @@ from tacit.errors import GradientError
 from tacit.implicit import attach, pull_back
 from tacit.node.examine import examine
 from tacit.node.specification import Rule
-from tacit.node.transforms import forward_mode_order, is_transformed
+from tacit.node.transforms import forward_mode_order, full_precision, is_transformed
 from tacit.problem import flatten_samples
 from tacit.shapes import Tensor
 
@@ -61,6 +61,7 @@ class _Root(torch.autograd.Function):
         ctx.save_for_backward(*output, state, failed, *tensors)
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, grad_y: Tensor, grad_lam: Tensor) -> tuple[Any, ...]:
         y, lam, state, failed, *tensors = _saved(ctx)
         needed = [i for i, t in enumerate(tensors) if t.is_floating_point() and ctx.needs_input_grad[5 + i]]

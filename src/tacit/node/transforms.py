@@ -1,13 +1,35 @@
-"""What surrounds a call: torch.func transforms and forward-mode duals."""
+"""What surrounds a call: torch.func transforms, forward-mode duals, autocast."""
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, TypeVar
 
 import torch
 import torch.autograd.forward_ad as forward_ad
 
 from tacit.shapes import Tensor
 
-__all__ = ["forward_mode_order", "is_dual", "is_transformed"]
+__all__ = ["forward_mode_order", "full_precision", "is_dual", "is_transformed"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def full_precision(function: F) -> F:
+    """Decorator: suspend autocast, under which a linear solve keeps three digits, on the devices of the arguments."""
+
+    @functools.wraps(function)
+    def suspended(*args: Any, **kwargs: Any) -> Any:
+        kinds = {"cpu", *(t.device.type for t in args if isinstance(t, Tensor))} - {"meta"}
+        with ExitStack() as stack:
+            for kind in kinds:
+                if torch.is_autocast_enabled(kind):
+                    stack.enter_context(torch.autocast(kind, enabled=False))
+            return function(*args, **kwargs)
+
+    return suspended  # type: ignore[return-value]
 
 
 def is_transformed() -> bool:

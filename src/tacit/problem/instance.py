@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch.func import grad, jacrev, vjp, vmap
+from torch.utils._pytree import tree_map
 
 from tacit.errors import FunctionError
 from tacit.problem.calls import call_objective, call_rows
@@ -96,6 +97,11 @@ class Instance:
                     size.flatten(1).amax(1) if dim == 0 and size.dim() > 1 else size if dim == 0 else size.amax()
                 )
         return torch.stack([s.expand(self.batch) for s in sizes]).amax(0)
+
+    def made_up(self) -> Instance:
+        """One sample of ones in the place of an empty batch."""
+        values = (v.new_ones((1, *v.shape[1:])) if d == 0 else v for v, d in zip(self.values, self.in_dims, strict=True))
+        return replace(self, values=tuple(values), batch=1)
 
     def with_values(self, values: tuple[Any, ...]) -> Instance:
         """The same problem at other inputs of the same shapes."""
@@ -193,6 +199,9 @@ class Instance:
 
     def map(self, function: Callable[..., Any], *batched: Tensor) -> Any:
         """Evaluate `function(*batched sample, *inputs)` for every sample."""
+        if self.batch == 0:  # vmap itself cannot: what comes back has the shapes that one made-up sample gives
+            batched = tuple(u.new_zeros((1, *u.shape[1:])) for u in batched)
+            return tree_map(lambda result: result[:0], self.made_up().map(function, *batched))
         return vmap(function, in_dims=(0,) * len(batched) + self.in_dims)(*batched, *self.values)
 
     def sample_objective(self, u: Tensor, *xs: Any) -> Tensor:
