@@ -6,6 +6,7 @@ from tacit.nn import functional
 from tacit.nn.lp_ball import LpBall
 from tacit.nn.lp_sphere import LpSphere
 from tacit.nn.robust_pool import RobustPool
+from tacit.nn.robust_vector_pool import RobustVectorPool
 from tacit.nn.simplex import Simplex
 
-__all__ = ["LpBall", "LpSphere", "RobustPool", "Simplex", "functional"]
+__all__ = ["LpBall", "LpSphere", "RobustPool", "RobustVectorPool", "Simplex", "functional"]

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from tacit.nn.functional.pooling import robust_pool
 from tacit.nn.functional.projection import lp_ball, lp_sphere, simplex
+from tacit.nn.functional.vector_pooling import robust_vector_pool
 
-__all__ = ["lp_ball", "lp_sphere", "robust_pool", "simplex"]
+__all__ = ["lp_ball", "lp_sphere", "robust_pool", "robust_vector_pool", "simplex"]
