@@ -116,8 +116,8 @@ def bind(problem: Any, xs: tuple[Any, ...], in_dims: Any) -> Bound:
 
 
 def _lift_module(module: torch.nn.Module, inputs: Inputs) -> Bound:
-    named = dict(module.named_parameters()) | dict(module.named_buffers())
-    names = tuple(f"module.{name}" for name in named)
+    values, places = _tensors_of(module)
+    count = len(values)
     caller = _Caller(module)
 
     def lift(role: str) -> Callable[..., Any] | None:
@@ -126,25 +126,42 @@ def _lift_module(module: torch.nn.Module, inputs: Inputs) -> Bound:
             return None
         if not callable(method):
             raise InputTypeError(f"{type(module).__name__}.{role} expects a method; received {describe(method)}.")
-        if not names:
+        if not count:
             return method  # type: ignore[no-any-return]
 
         def lifted(*args: Any) -> Any:
-            return functional_call(caller, dict(zip(names, args, strict=False)), (role, *args[len(names) :]))
+            replaced = {name: args[position] for name, position in places.items()}
+            # tie_weights=True would leave a module that is registered twice with the replaced tensors (torch 2.13).
+            return functional_call(caller, replaced, (role, *args[count:]), tie_weights=False)
 
         return lifted
 
     problem = Problem(lift("objective"), lift("equality"), lift("inequality"))
-    if any(value.is_complex() for value in named.values()):
+    if any(value.is_complex() for value in values):
         raise InputValueError(f"{type(module).__name__} expects real parameters and buffers; received complex ones.")
     return Bound(
         problem=problem,
-        values=(*named.values(), *inputs.values),
-        in_dims=(*(None,) * len(named), *inputs.in_dims),
-        extras=len(named),
+        values=(*values, *inputs.values),
+        in_dims=(*(None,) * count, *inputs.in_dims),
+        extras=count,
         start_function=lift("start"),
         solve_function=lift("solve"),
     )
+
+
+def _tensors_of(module: torch.nn.Module) -> tuple[tuple[Tensor, ...], dict[str, int]]:
+    """Parameters and buffers, each once, and under which names, seen from a `_Caller`, each is to be replaced."""
+    values: list[Tensor] = []
+    known: dict[int, int] = {}
+    places: dict[str, int] = {}
+    for path, owner in module.named_modules(prefix="module"):  # a module that is registered twice comes once
+        once = {"recurse": False, "remove_duplicate": False}
+        for name, tensor in (*owner.named_parameters(**once), *owner.named_buffers(**once)):
+            if id(tensor) not in known:
+                known[id(tensor)] = len(values)
+                values.append(tensor)
+            places[f"{path}.{name}"] = known[id(tensor)]
+    return tuple(values), places
 
 
 class _Caller(torch.nn.Module):
