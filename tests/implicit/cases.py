@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import tacit
 from tacit.implicit.notation import paper_letters
@@ -56,7 +57,31 @@ def by_differences(problem: tacit.Problem, x: torch.Tensor, start: torch.Tensor,
 
 def close(a: torch.Tensor, b: torch.Tensor, tol: float = 1e-10) -> None:
     """Equal to `tol`, relative to the largest entry."""
+    a, b = a.detach(), b.detach()
     torch.testing.assert_close(a, b, rtol=0, atol=tol * max(1.0, float(b.abs().max())))
+
+
+class Counted(TorchDispatchMode):
+    """Collects the names of the operations that run, and the largest number of elements any of them returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.largest = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        self.names.append(func.name())
+        for value in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(value, torch.Tensor):
+                self.largest = max(self.largest, value.numel())
+        return result
+
+    @property
+    def solves(self) -> list[str]:
+        """Factorisations and solves among them."""
+        marks = ("linalg", "lu_", "cholesky", "triangular", "eig", "svd")
+        return [name for name in self.names if any(mark in name for mark in marks) and "vector_norm" not in name]
 
 
 def flags(problem: tacit.Problem, *xs: torch.Tensor, y: torch.Tensor, **options: object) -> list[tacit.Flag]:
