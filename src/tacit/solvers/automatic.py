@@ -39,7 +39,7 @@ class Automatic(Solver):
 
     tol: float | None = None
     max_iter: int = 300
-    attempts: int = 5
+    attempts: int = 4
     callback: Callable[[Progress], None] | None = None
 
     def __post_init__(self) -> None:
@@ -83,18 +83,29 @@ class Automatic(Solver):
     ) -> Iterator[tuple[Callable[[Instance, Tensor], Found], Float[Tensor, "b m"]]]:
         """What to try, and from where."""
         n, callback = self.max_iter, self.callback
+        aside, across = start + _spread(start, 0.1), start - _spread(start, 0.5)
         if not instance.has_objective:
             yield self._feasible, start
-        if not instance.r:
+            yield self._feasible, aside
+            yield self._feasible, across
+            yield InteriorPoint(self.tol, n).solve, start
+        elif instance.r:
+            yield InteriorPoint(self.tol, n, callback=callback).solve, start
+            yield self._from_feasible, start
+            yield InteriorPoint(self.tol, n, barrier=1e-3).solve, aside
+            yield InteriorPoint(self.tol, n).solve, across
+        else:
             yield Newton(self.tol, n, callback=callback).solve, start
             yield InteriorPoint(self.tol, n).solve, start
             yield Newton(self.tol, n, scaled=True).solve, start
-            yield Newton(self.tol, n).solve, start + _spread(start, 0.1)
-        else:
-            yield InteriorPoint(self.tol, n, callback=callback).solve, start
-            yield InteriorPoint(self.tol, n, barrier=1e-3).solve, start
-        yield InteriorPoint(self.tol, n).solve, start + _spread(start, 0.1)
-        yield InteriorPoint(self.tol, n).solve, start - _spread(start, 0.5)
+            yield Newton(self.tol, n).solve, aside
+
+    def _from_feasible(self, instance: Instance, start: Float[Tensor, "b m"]) -> Found:
+        """An interior point with little barrier, from the nearest feasible point; without one that is the verdict."""
+        found = restore(instance, start, tol=self.tol, max_iter=self.max_iter)
+        result = InteriorPoint(self.tol, self.max_iter, barrier=1e-3).solve(instance, found.u)
+        lost = (result.status != Status.CONVERGED) & (found.status == Status.INFEASIBLE)
+        return replace(result, status=torch.where(lost, int(Status.INFEASIBLE), result.status))
 
     def _feasible(self, instance: Instance, start: Float[Tensor, "b m"]) -> Found:
         """The feasible point that Gauss-Newton reaches from the start."""

@@ -26,6 +26,10 @@ GAMMA = 1e-5
 
 HALVINGS = 24
 REACH = 0.5
+"""The longest step, relative to the unknown."""
+
+PATIENCE = 8
+"""Steps in a row that may crawl before the violation is reduced by other means."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class InteriorState(State):
         first: the scaled objective at the start.
         restorations: how often the violation alone was reduced.
         polished: the error at which a polish was last tried.
+        crawl: how many steps in a row were short and hardly reduced a violation.
+        best, since: the least error so far, and for how many steps it has not been halved.
     """
 
     lam: Float[Tensor, "b r"]
@@ -60,6 +66,9 @@ class InteriorState(State):
     first: Float[Tensor, " b"]
     restorations: Int[Tensor, " b"]
     polished: Float[Tensor, " b"]
+    crawl: Int[Tensor, " b"]
+    best: Float[Tensor, " b"]
+    since: Int[Tensor, " b"]
 
     @property
     def multipliers(self) -> Float[Tensor, "b r"]:
@@ -140,6 +149,11 @@ def search(
     short = direction.du.abs().amax(1) <= 10 * torch.finfo(f.dtype).eps * state.u.abs().amax(1).clamp(min=1.0)
     still = lost & ~direction.failed & short & (theta <= 1e-8 * state.ceiling)
     lost = lost & ~still
+    # Zigzagging along a violation that hardly falls is as good as no step.
+    slow = (length <= 0.2) & (taken.theta > 0.99 * theta) & (theta > state.floor)
+    crawl = torch.where(slow & ~descent, state.crawl + 1, 0)
+    lost = lost | (crawl >= PATIENCE)
+    state = replace(state, crawl=torch.where(lost, 0, crawl))
     return _moved(state, taken, start, direction, length, descent, lost, tau), lost
 
 

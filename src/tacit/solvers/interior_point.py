@@ -25,6 +25,9 @@ from tacit.solvers.restoration import restore, row_scale
 __all__ = ["InteriorPoint"]
 
 FAR = 1e12
+PATIENCE = 100
+"""Steps without a halving of the error before a search is given up."""
+
 RESTORATIONS = 8
 """How often one search may fall back on reducing the violation alone."""
 
@@ -99,6 +102,9 @@ class InteriorPoint(Solver):
             first=sigma * f,
             restorations=torch.zeros_like(f, dtype=torch.int64),
             polished=torch.full_like(f, float("inf")),
+            crawl=torch.zeros_like(f, dtype=torch.int64),
+            best=torch.full_like(f, float("inf")),
+            since=torch.zeros_like(f, dtype=torch.int64),
         )
         return _reset(instance, state, rows, f_Y, A)
 
@@ -108,7 +114,7 @@ class InteriorPoint(Solver):
         model, f = model_at(instance, state)
         error = barrier_errors(model, torch.zeros_like(state.mu))
         state = replace(state, lam=state.multipliers, residual=error.nan_to_num(nan=float("inf")))
-        state = _finish(instance, state, model, f, error, tol)
+        state = _watch(instance, _finish(instance, state, model, f, error, tol), error)
         state = _lower_barrier(state, model, tol)
         direction = new_direction(model, state.mu, state.delta)
         moved, lost = search(instance, state, model, f, direction)
@@ -156,6 +162,9 @@ def _finish(
             residual=torch.where(good, best.residual, near.residual),
             status=torch.where(good, int(Status.CONVERGED), near.status),
         )
+        # Stationary without being a minimum: nothing here will ever move it.
+        trapped = ~good & ~best.minimum & (best.residual <= tol) & (error[index] <= tol)
+        ended = replace(ended, status=torch.where(trapped, int(Status.STALLED), ended.status))
         state = state.put(index, ended)
     # Falling without end is unbounded; running off while the objective hardly falls is being lost.
     size, fall = state.u.abs().amax(-1), (state.first - f) / (1 + state.first.abs())
@@ -166,6 +175,14 @@ def _finish(
     state = replace(state, status=torch.where(unbounded, int(Status.UNBOUNDED), status))
     broken = ~error.isfinite()
     return replace(state, status=torch.where(broken, int(Status.NONFINITE), state.status))
+
+
+def _watch(instance: Instance, state: InteriorState, error: Float[Tensor, " b"]) -> InteriorState:
+    """Give up on a constrained search whose error has not halved for long: it has no multipliers to converge to."""
+    better = error <= 0.5 * state.best
+    best, since = torch.where(better, error, state.best), torch.where(better, 0, state.since + 1)
+    worn = (since > PATIENCE) & (state.status == RUNNING) & (instance.r > 0)
+    return replace(state, best=best, since=since, status=torch.where(worn, int(Status.STALLED), state.status))
 
 
 def _last_look(instance: Instance, final: InteriorState, iterations: Int[Tensor, " b"], tol: float) -> Found:

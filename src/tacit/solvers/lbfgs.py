@@ -89,7 +89,7 @@ class LBFGS(Solver):
         slope = (d * state.g).sum(1)
         steep = state.g.abs().amax(1).clamp(min=torch.finfo(slope.dtype).tiny)
         alpha = torch.where(state.curvature > 0, 1.0, (1.0 / steep).clamp(max=1.0))
-        u, f, g, moved = self._wolfe(instance, state, d, slope, alpha)
+        u, f, g, moved, endless = self._wolfe(instance, state, d, slope, alpha)
         s, t = u - state.u, g - state.g
         st, ss = (s * t).sum(1), (s * s).sum(1)
         use = moved & (st > 1e-12 * ss.sqrt() * t.norm(dim=1))
@@ -104,14 +104,17 @@ class LBFGS(Solver):
         status = torch.where(exact & (curvature > 0), int(Status.CONVERGED), status)
         fall = (state.first - f) / (1 + state.first.abs())
         far = (size > FAR) | (fall > FAR)
-        unbounded = far & (fall > 10.0) & (status == RUNNING)
+        unbounded = (far | endless) & (fall > 10.0) & (status == RUNNING)
         status = torch.where(unbounded, int(Status.UNBOUNDED), status)
         return replace(state, u=u, residual=error, status=status, f=f, g=g, s=new_s, t=new_t, curvature=curvature)
 
     def _wolfe(
         self, instance: Instance, state: _State, d: Tensor, slope: Float[Tensor, " b"], alpha: Float[Tensor, " b"]
-    ) -> tuple[Tensor, Tensor, Tensor, Bool[Tensor, " b"]]:
-        """Bisect for `f(u + a d) <= f + 1e-4 a slope` and a slope there of at least 0.9 slope."""
+    ) -> tuple[Tensor, Tensor, Tensor, Bool[Tensor, " b"], Bool[Tensor, " b"]]:
+        """Bisect for `f(u + a d) <= f + 1e-4 a slope` and a slope there of at least 0.9 slope.
+
+        Also says which elements moved, and for which every doubling of the step still fell as steeply.
+        """
         noise = 10 * torch.finfo(slope.dtype).eps * state.f.abs()
         low, high = torch.zeros_like(alpha), torch.full_like(alpha, float("inf"))
         u, f, g, moved = state.u, state.f, state.g, torch.zeros_like(alpha, dtype=torch.bool)
@@ -133,7 +136,7 @@ class LBFGS(Solver):
             high = high.index_copy(0, index, torch.where(falls, high[index], a))
             pending = pending.index_fill(0, index[falls & flat], False)
             alpha = torch.where(high.isfinite(), 0.5 * (low + high), 2.0 * alpha)
-        return u, f, g, moved
+        return u, f, g, moved, pending & moved & high.isinf()
 
 
 @dataclass(frozen=True)

@@ -188,9 +188,12 @@ class NewtonState(State):
 
 
 def trust_region_step(
-    w: Float[Tensor, "b m"], V: Float[Tensor, "b m m"], g: Float[Tensor, "b m"], radius: Float[Tensor, " b"]
+    w: Float[Tensor, "b k"], V: Float[Tensor, "b m k"], g: Float[Tensor, "b m"], radius: Float[Tensor, " b"]
 ) -> tuple[Float[Tensor, "b m"], Float[Tensor, " b"]]:
-    """Minimise `g'd + d'Hd/2` over `|d| <= radius`, `H = V diag(w) V'`; return d and the predicted decrease."""
+    """Minimise `g'd + d'Hd/2` over `|d| <= radius`, `H = V diag(w) V'`; return d and the predicted decrease.
+
+    `w` ascends. With fewer vectors than unknowns d stays in their span.
+    """
     tiny = torch.finfo(w.dtype).tiny ** 0.5
     c = (V.mT @ g[:, :, None]).squeeze(-1)
     span = w.abs().amax(-1).clamp(min=tiny)
