@@ -153,8 +153,8 @@ class Huber(Penalty):
     convex: ClassVar[bool] = True
 
     def value(self, z: Float[Tensor, "*z"], alpha: Float[Tensor, "*alpha"]) -> Float[Tensor, "*z"]:
-        inner = torch.minimum(z.abs(), alpha.expand_as(z))
-        return inner * (z.abs() - 0.5 * inner)
+        inner = torch.where(z.abs() <= alpha, z, alpha * z.sign())
+        return inner * (z - 0.5 * inner)
 
     def derivatives(self, z: Float[Tensor, "*z"], alpha: Float[Tensor, "*alpha"]) -> Derivatives:
         inside = z.abs() <= alpha
@@ -210,7 +210,7 @@ class TruncatedQuadratic(Penalty):
     convex: ClassVar[bool] = False
 
     def value(self, z: Float[Tensor, "*z"], alpha: Float[Tensor, "*alpha"]) -> Float[Tensor, "*z"]:
-        return 0.5 * torch.minimum(z.abs(), alpha.expand_as(z)).square()
+        return 0.5 * torch.where(z.abs() <= alpha, z, alpha).square()
 
     def derivatives(self, z: Float[Tensor, "*z"], alpha: Float[Tensor, "*alpha"]) -> Derivatives:
         inside = z.abs() <= alpha

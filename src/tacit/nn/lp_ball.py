@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from tacit.functions.norms import lp_norm
@@ -42,11 +44,30 @@ class LpBall(torch.nn.Module):
         return lp_ball(x, self.p, self.radius, self.dim, plateau=self.plateau)
 
     def problem(self) -> Problem:
-        """Return the declaration for one vector: inputs `x (n,)` and `radius ()`; u is `(n,)`."""
-        return Problem(
-            objective=lambda x, radius, u: 0.5 * (u - x).square().sum(),
-            inequality=lambda x, radius, u: lp_norm(u, self.p)[None] - radius,
-        )
+        """Return the declaration for one vector: inputs `x (n,)` and `radius ()`; u is `(n,)`.
+
+        Where the norm has kinks (p = 1, infinity) the "zero" gradient is that of the same set written in smooth rows,
+        which the sign of x, kept by the projection, makes few; the "printed" gradient is that of the norm itself.
+        """
+
+        def objective(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
+            return 0.5 * (u - x).square().sum()
+
+        def norm(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
+            return lp_norm(u, self.p)[None] - radius
+
+        def under_facet(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
+            towards = torch.where(x >= 0, 1.0, -1.0).to(x.dtype) * u
+            return torch.cat([towards.sum()[None] - radius, -towards])
+
+        def box(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
+            return torch.cat([u - radius, -u - radius])
+
+        if self.plateau == "zero" and self.p == 1:
+            return Problem(objective=objective, inequality=under_facet)
+        if self.plateau == "zero" and math.isinf(self.p):
+            return Problem(objective=objective, inequality=box)
+        return Problem(objective=objective, inequality=norm)
 
     def extra_repr(self) -> str:
         """Say which ball."""

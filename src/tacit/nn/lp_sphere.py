@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from tacit.functions.norms import lp_norm
@@ -41,11 +43,38 @@ class LpSphere(torch.nn.Module):
         return lp_sphere(x, self.p, self.radius, self.dim, plateau=self.plateau)
 
     def problem(self) -> Problem:
-        """Return the declaration for one vector: inputs `x (n,)` and `radius ()`; u is `(n,)`."""
-        return Problem(
-            objective=lambda x, radius, u: 0.5 * (u - x).square().sum(),
-            equality=lambda x, radius, u: lp_norm(u, self.p)[None] - radius,
-        )
+        """Return the declaration for one vector: inputs `x (n,)` and `radius ()`; u is `(n,)`.
+
+        Where the norm has kinks (p = 1, infinity) the "zero" gradient is that of the same set written in smooth rows,
+        which the sign of x, kept by the projection, makes few; the "printed" gradient is that of the norm itself.
+        """
+
+        def objective(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
+            return 0.5 * (u - x).square().sum()
+
+        def norm(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
+            return lp_norm(u, self.p)[None] - radius
+
+        def sign(x: Tensor) -> Tensor:
+            return torch.where(x >= 0, 1.0, -1.0).to(x.dtype)
+
+        def on_facet(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
+            return (sign(x) * u).sum()[None] - radius
+
+        def same_orthant(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
+            return -sign(x) * u
+
+        def largest(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
+            return (sign(x) * u).gather(-1, x.abs().argmax(-1, keepdim=True)) - radius
+
+        def box(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
+            return torch.cat([u - radius, -u - radius])
+
+        if self.plateau == "zero" and self.p == 1:
+            return Problem(objective=objective, equality=on_facet, inequality=same_orthant)
+        if self.plateau == "zero" and math.isinf(self.p):
+            return Problem(objective=objective, equality=largest, inequality=box)
+        return Problem(objective=objective, equality=norm)
 
     def extra_repr(self) -> str:
         """Say which sphere."""
