@@ -200,6 +200,62 @@ def test_the_advice_helps():
     assert_close(grad(total)(w), grad(lambda w: (x / (1 + w)).sum())(w))
 
 
+@pytest.mark.parametrize("how", ["captured", "input", "parameter"])
+def test_a_tensor_that_reaches_a_node_inside_a_node_gets_its_gradient(how: str):
+    """The inner y is x / (1 + w); the outer one is its double."""
+
+    class Inner(tacit.Node):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(weights().detach())
+
+        def objective(self, x: Tensor, u: Tensor) -> Tensor:
+            return shrink(self.w).objective(x, u)
+
+    node = Inner()
+    w = node.w if how == "parameter" else weights()
+    declared = tacit.Problem(lambda x, w, u: (u - x).square().sum() + (w * u.square()).sum())
+
+    def outer(x: Tensor, u: Tensor) -> Tensor:
+        start = x[None].detach()
+        if how == "captured":
+            y = tacit.argmin(shrink(w), x[None], start=start)
+        elif how == "input":
+            y = tacit.argmin(declared, x[None], w, start=start, in_dims=(0, None))
+        else:
+            y = node(x[None], start=start)
+        return (u - 2 * y[0]).square().sum()
+
+    z = x[:2].clone().requires_grad_()
+    y, expected = tacit.argmin(tacit.Problem(outer), z, start=z), 2 * z / (1 + w)
+    for found, wanted in zip(gradient(y, z, w), gradient(expected, z, w), strict=True):
+        assert_close(found, wanted)
+
+
+def test_transforms_inside_a_function_are_its_own_business():
+    """y minimises u' H u / 2 - x' u with H the Hessian of a quartic that a captured tensor scales."""
+    w = weights()
+
+    def hessian(x: Tensor) -> Tensor:
+        return torch.func.hessian(lambda v: (w * v.pow(4)).sum() + v.square().sum())(x)
+
+    problem = tacit.Problem(lambda x, u: 0.5 * (u * vmap(lambda row: row @ u)(hessian(x))).sum() - x @ u)
+    z = x.clone().requires_grad_()
+    y, expected = tacit.argmin(problem, z, start=z), z / (12 * w * z.square() + 2)
+    assert_close(y, expected)
+    for found, wanted in zip(gradient(y, z, w), gradient(expected, z, w), strict=True):
+        assert_close(found, wanted)
+
+
+def test_a_captured_tensor_given_to_a_transform_inside_the_function_is_refused_with_advice():
+    w = weights()
+    hidden = tacit.Problem(lambda x, u: (u - x).square().sum() + vmap(lambda v: v.square())(w) @ u)
+    with pytest.raises(CapturedTensorError, match=r"transform of its own.*1 \* w"):
+        tacit.argmin(hidden, x, start=x)
+    seen = tacit.Problem(lambda x, u: (u - x).square().sum() + vmap(lambda v: v.square())(1 * w) @ u)
+    assert_close(gradient(tacit.argmin(seen, x, start=x), w)[0], gradient(x - w.square() / 2, w)[0])
+
+
 def test_tensors_are_found_once_and_replaced_wherever_they_are_used():
     w = weights()
     problem = tacit.Problem(lambda x, u: (w * u).sum() + (w * w).sum(), equality=lambda x, u: torch.stack([u[0], w[1]]))

@@ -15,7 +15,7 @@ from torch.func import functional_call, vmap
 
 from tacit.errors import InputTypeError, InputValueError
 from tacit.node.captured import declare_captured, find_captured
-from tacit.problem import Inputs, Instance, Problem, describe, read_inputs
+from tacit.problem import Inputs, Instance, Problem, describe, is_differentiable, read_inputs
 from tacit.shapes import Tensor
 
 __all__ = ["Bound", "bind", "declares_problem"]
@@ -84,7 +84,7 @@ class Bound:
         return replace(
             self,
             problem=declare_captured(self.problem, captured),
-            values=(*captured, *self.values),
+            values=(*_visible(captured), *self.values),
             in_dims=(*(None,) * count, *self.in_dims),
             extras=self.extras + count,
             start_function=None if self.start_function is None else _skip(self.start_function, count),
@@ -104,7 +104,7 @@ def bind(problem: Any, xs: tuple[Any, ...], in_dims: Any) -> Bound:
     Raises:
         InputTypeError, InputValueError: about the problem or an input.
     """
-    inputs = read_inputs(xs, in_dims)
+    inputs = read_inputs(_visible(xs), in_dims)
     if isinstance(problem, Problem):
         return Bound(problem, inputs.values, inputs.in_dims, 0)
     if not declares_problem(problem):
@@ -141,7 +141,7 @@ def _lift_module(module: torch.nn.Module, inputs: Inputs) -> Bound:
         raise InputValueError(f"{type(module).__name__} expects real parameters and buffers; received complex ones.")
     return Bound(
         problem=problem,
-        values=(*values, *inputs.values),
+        values=(*_visible(values), *inputs.values),
         in_dims=(*(None,) * count, *inputs.in_dims),
         extras=count,
         start_function=lift("start"),
@@ -162,6 +162,16 @@ def _tensors_of(module: torch.nn.Module) -> tuple[tuple[Tensor, ...], dict[str, 
                 values.append(tensor)
             places[f"{path}.{name}"] = known[id(tensor)]
     return tuple(values), places
+
+
+def _visible(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Show tensors to the function of an enclosing problem, which replaces or collects those that it captured.
+
+    A node inside a node may be handed a tensor that no operation has seen yet.
+    """
+    if torch._C._len_torch_function_stack() == 0:
+        return values
+    return tuple(v.view_as(v) if is_differentiable(v) else v for v in values)
 
 
 class _Caller(torch.nn.Module):

@@ -7,7 +7,7 @@ the same rule as those of the inputs, and nothing is lost in silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -30,7 +30,7 @@ def find_captured(problem: Problem, evaluate: Callable[[Callable[..., Tensor]], 
     Raises:
         CapturedTensorError: a captured tensor belongs to an enclosing `torch.func` transform.
     """
-    watch = _Watch()
+    watch = _Watch(depth=len(torch._C._functorch.get_interpreter_stack() or ()))
     for role in ("objective", "equality", "inequality"):
         function = getattr(problem, role)
         if function is not None:
@@ -58,10 +58,15 @@ def declare_captured(problem: Problem, captured: Sequence[Tensor]) -> Problem:
 
 
 class _Watch(TorchFunctionMode):
-    """Collects tensors that appear as arguments of operations without having been passed in or computed here."""
+    """Collects tensors that appear as arguments of operations without having been passed in or computed here.
 
-    def __init__(self) -> None:
+    Args:
+        depth: how many transforms enclose the call. What a deeper one has wrapped was made by the function itself.
+    """
+
+    def __init__(self, depth: int) -> None:
         super().__init__()
+        self.depth = depth
         self.known: dict[int, Tensor] = {}  # holds the tensors too: an id may be reused once its tensor is gone
         self.captured: dict[int, Tensor] = {}
 
@@ -75,6 +80,14 @@ class _Watch(TorchFunctionMode):
         for tensor in _tensors((args, kwargs)):
             if id(tensor) in self.known or id(tensor) in self.captured:
                 continue
+            if _is_substituted(
+                tensor
+            ):  # a node inside a node: what the outer one captured is an input of the inner one
+                self.captured[id(tensor)] = tensor
+                continue
+            if torch._C._functorch.maybe_get_level(tensor) > self.depth:
+                self._look_inside(tensor)
+                continue
             if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
                 raise CapturedTensorError(
                     "a function of the problem uses a tensor that an enclosing torch.func transform (vmap, grad, jacrev, "
@@ -87,6 +100,16 @@ class _Watch(TorchFunctionMode):
         result = func(*args, **kwargs)
         self._know(result)
         return result
+
+    def _look_inside(self, tensor: Tensor) -> None:
+        """Refuse a captured tensor that a transform inside the function has wrapped before any operation has seen it."""
+        while torch._C._functorch.maybe_get_level(tensor) > self.depth + 1:  # the level of the samples themselves
+            tensor = torch._C._functorch.get_unwrapped(tensor)
+        if tensor.requires_grad and id(tensor) not in self.known:
+            raise CapturedTensorError(
+                f"a function of the problem hands a captured tensor, {describe(tensor)}, to a transform of its own (vmap, "
+                "grad, ...), where its gradient cannot be followed. Pass it as an input, or use 1 * w inside the function."
+            )
 
     def _know(self, values: Any) -> None:
         for tensor in _tensors(values):
@@ -113,6 +136,12 @@ class _Substitute(TorchFunctionMode):
         return value
 
 
+def _is_substituted(tensor: Tensor) -> bool:
+    """Whether an enclosing problem has another value in the place of this tensor."""
+    modes = torch.overrides._get_current_function_mode_stack()
+    return any(isinstance(mode, _Substitute) and id(tensor) in mode.values for mode in modes)
+
+
 def _tensors(value: Any) -> Iterator[Tensor]:
     if isinstance(value, Tensor):
         yield value
@@ -121,11 +150,3 @@ def _tensors(value: Any) -> Iterator[Tensor]:
             yield from _tensors(v)
     elif isinstance(value, dict):
         yield from _tensors(tuple(value.values()))
-
-
-def needs_gradient(tensors: Iterable[Any]) -> bool:
-    """Whether any of these values takes part in plain autograd or an enclosing transform."""
-    return any(
-        isinstance(t, Tensor) and (t.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(t))
-        for t in tensors
-    )
