@@ -1,5 +1,6 @@
 """Finds answers: batched solvers, forward only, each element with its own step, stopping test and status."""
 
+from tacit.solvers import external
 from tacit.solvers.automatic import Automatic
 from tacit.solvers.base import Found, Progress, Solver
 from tacit.solvers.choice import default_solver
@@ -34,6 +35,7 @@ __all__ = [
     "Solver",
     "Trace",
     "default_solver",
+    "external",
     "solve_quadratic",
     "trace",
 ]
