@@ -25,7 +25,7 @@ from tacit.problem import Flag, Instance, Status
 from tacit.problem.active_set import find_active_set
 from tacit.shapes import Bool, Float, Int, Shaped, Tensor
 from tacit.solvers import Program, solve_quadratic
-from tacit.solvers.external.daqp import is_installed, least_distance
+from tacit.solvers.external.least_distance import daqp_is_installed, least_distance
 
 __all__ = ["Answer", "Factors", "find_answer", "pick_engine"]
 
@@ -115,7 +115,7 @@ def pick_engine(engine: str | None, device: torch.device) -> str:
     """DAQP where it is installed and the numbers are in its reach, else the interior point in torch."""
     if engine is not None:
         return engine
-    return "daqp" if device.type == "cpu" and is_installed() else "torch"
+    return "daqp" if device.type == "cpu" and daqp_is_installed() else "torch"
 
 
 @torch.no_grad()
