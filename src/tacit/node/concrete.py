@@ -7,7 +7,8 @@ that tacit works with, calls the function once on plain tensors, and unfolds wha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -31,13 +32,28 @@ def concrete(code: BatchedCode, in_dims: Dims, tensors: tuple[Tensor, ...]) -> t
     return _Concrete.apply(code, in_dims, *tensors)
 
 
+@contextmanager
+def _without_saved_tensor_hooks() -> Iterator[None]:
+    """Set the hooks of checkpointing and offloading aside: torch.func refuses to run under them."""
+    hooks = torch._C._autograd._top_saved_tensors_default_hooks(False)
+    if hooks is None:
+        yield
+        return
+    torch._C._autograd._pop_saved_tensors_default_hooks()
+    try:
+        with _without_saved_tensor_hooks():  # they may be nested
+            yield
+    finally:
+        torch._C._autograd._push_saved_tensors_default_hooks(*hooks)
+
+
 class _Concrete(torch.autograd.Function):
     @staticmethod
     def forward(code: BatchedCode, in_dims: Dims, *tensors: Tensor) -> tuple[Tensor, ...]:
         with torch.inference_mode(False), torch.no_grad():
             plain = tuple(t.clone() if t.is_inference() else t.detach() for t in tensors)
             device = plain[0].device.type
-            with torch.autocast(device, enabled=False):
+            with torch.autocast(device, enabled=False), _without_saved_tensor_hooks():
                 return code(in_dims, plain)
 
     @staticmethod
