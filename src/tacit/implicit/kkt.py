@@ -166,20 +166,36 @@ def _scale_of(K: Tensor, found: Letters, keep: Tensor, scale: Tensor) -> Tensor:
         return K.new_ones(K.shape[:2])
     size = K.abs()
     H, A = size[:, :m, :m], size[:, m:, :m]
-    small_H = H < 64 * eps * H.amax((1, 2), keepdim=True)
-    small_A = A < 64 * eps * A.amax(2, keepdim=True) if N > m else None
-    if not bool(small_H.any()) and (small_A is None or not bool(small_A.any())):
+    small = H < 64 * eps * H.amax((1, 2), keepdim=True)
+    if N == m and not bool(small.any()):
         return equilibrate(K)  # the usual dense case, and half the work
     natural = H * scale[:, :, None] * scale[:, None, :]
     forces = torch.maximum(natural.amax((1, 2)), (found.L_Y.nan_to_num(0.0, 0.0, 0.0) * scale).abs().amax(1))
+    small &= natural < 64 * eps * forces[:, None, None]
+    if N == m:
+        return equilibrate(K, ignore=small)
     ignore = torch.zeros_like(K, dtype=torch.bool)
-    ignore[:, :m, :m] = small_H & (natural < 64 * eps * forces[:, None, None])
-    if small_A is not None:
-        natural = A * scale[:, None, :]
-        small_A &= natural < 64 * eps * natural.amax(2, keepdim=True)
-        ignore[:, m:, :m] = small_A
-        ignore[:, :m, m:] = small_A.mT
-    return equilibrate(K, ignore=ignore)
+    ignore[:, :m, :m] = small
+    natural = A * scale[:, None, :]
+    ignore[:, m:, :m] = (A < 64 * eps * A.amax(2, keepdim=True)) & (natural < 64 * eps * natural.amax(2, keepdim=True))
+    ignore[:, :m, m:] = ignore[:, m:, :m].mT
+    first = _balanced_blocks(H * ~small, A)
+    return first * equilibrate(first[:, :, None] * size * first[:, None, :], ignore=ignore)
+
+
+def _balanced_blocks(H: Float[Tensor, "b m m"], A: Float[Tensor, "b r m"]) -> Float[Tensor, "b N"]:
+    """A first scale that takes H near one by itself, then every row of A.
+
+    Scaling rows and columns alone leaves one freedom: y up and lam down by the same factor keeps A and changes H. Rows
+    stated in other units (1e12 times as large) would push H to nothing.
+    """
+    present = H.amax(2) > 0
+    own = equilibrate(H).log2()
+    typical = (own * present).sum(1, keepdim=True) / present.sum(1, keepdim=True).clamp_min(1)
+    of_y = torch.exp2(torch.where(present, own, typical.round()))
+    reach = (A * of_y[:, None, :]).amax(2)
+    of_rows = torch.exp2(-torch.where(reach > 0, reach, 1.0).log2().round())
+    return torch.cat([of_y, of_rows], dim=1)
 
 
 def _distance(

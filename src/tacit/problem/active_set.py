@@ -60,7 +60,7 @@ class _Scaled:
     length: Float[Tensor, "b r"]
     slack: Float[Tensor, "b r"]
     force: Float[Tensor, "b m"]
-    force_size: Float[Tensor, " b"]
+    bend: Float[Tensor, "b m"]  # change of the force over a distance of natural size
     vanishing: Bool[Tensor, "b r"]  # the row's gradient is nothing but rounding
     equality: Bool[Tensor, "b r"]
 
@@ -87,7 +87,7 @@ def find_active_set(
     touching = _touching(scaled, near)
     mu, independent = _least_squares(scaled, touching)
     residual = _stationarity(scaled, mu)
-    signed = (mu >= -near * scaled.force_size[:, None]) | scaled.equality | ~touching
+    signed = (_push(scaled, mu) >= -near) | scaled.equality | ~touching
     easy = independent & signed.all(1) & ((residual <= near) | ~finite)
     keep = touching.clone()
     hard = ~easy
@@ -124,7 +124,7 @@ def _measure(instance: Instance, y: Tensor) -> tuple[_Scaled, Tensor]:
         length=length,
         slack=torch.where(size > 0, rows / size.clamp_min(tiny), rows.sign() / tiny**0.5),
         force=force,
-        force_size=(bend * scale).abs().amax(1),
+        bend=(bend * scale).abs(),
         vanishing=vanishing,
         equality=equality,
     ), finite
@@ -155,13 +155,27 @@ def _least_squares(scaled: _Scaled, mask: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(mask & independent[:, None], mu[..., 0] / norms, 0.0), independent
 
 
+def _push(scaled: _Scaled, mu: Tensor) -> Float[Tensor, "b r"]:
+    """How hard every row pushes, with its sign: in the unknown where it matters most, beside the other forces there.
+
+    Unknowns are looked at one by one, since a multiplier may act on small ones only, where all forces are small.
+    """
+    if mu.shape[0] == 0 or mu.shape[1] == 0:
+        return mu
+    pushes = (scaled.rows * mu[..., None]).abs()
+    there = torch.maximum(torch.maximum(scaled.bend, scaled.force.abs()), pushes.amax(1))
+    floor = 8 * torch.finfo(mu.dtype).eps * there.amax(1, keepdim=True)
+    there = torch.maximum(there, floor).clamp_min(torch.finfo(mu.dtype).tiny)
+    return mu.sign() * (pushes / there[:, None, :]).amax(2)
+
+
 def _stationarity(scaled: _Scaled, mu: Tensor) -> Tensor:
     """|f_Y + A' nu| in natural units: relative to the forces at work and to the curvature of the objective."""
-    if scaled.force.shape[1] == 0 or scaled.force.shape[0] == 0:
-        return scaled.force_size
+    if scaled.force.shape[0] == 0:
+        return scaled.force.sum(1)
     pushes = scaled.rows * mu[..., None]
     left = (scaled.force + pushes.sum(1)).abs().amax(1)
-    size = scaled.force_size
+    size = scaled.bend.amax(1)
     if pushes.shape[1]:
         size = torch.maximum(size, pushes.abs().flatten(1).amax(1))
     return torch.where(left > 0, left / size.clamp_min(torch.finfo(left.dtype).tiny), 0.0)
@@ -187,11 +201,11 @@ def _hard_cases(scaled: _Scaled, near: float, own: Tensor | None) -> tuple[Tenso
             best_mask = torch.where(better[:, None], mask, best_mask)
             best = torch.where(better, residual, best)
     assert best_mu is not None and best_mask is not None and best is not None  # for the type checker: the loop ran
-    support = scaled.equality | (best_mu.abs() > near * scaled.force_size[:, None])
+    support = scaled.equality | (_push(scaled, best_mu) > near)
     keep = independent_rows(scaled.rows, best_mask, support)
     if own is not None:  # the solver's multipliers, where several choices exist and its own is one of them
         own = torch.where(best_mask, own, 0.0)
-        admissible = ((own >= -near * scaled.force_size[:, None]) | scaled.equality).all(1)
+        admissible = ((_push(scaled, own) >= -near) | scaled.equality).all(1)
         theirs = _stationarity(scaled, own)
         several = (best_mask & ~keep).any(1)
         use = several & admissible & (theirs <= torch.maximum(best, torch.full_like(best, near)))
@@ -206,8 +220,7 @@ def _classify(
     state = torch.full(scaled.slack.shape, int(RowState.INACTIVE), dtype=torch.int8, device=mu.device)
     if instance.r == 0:
         return state
-    forces = torch.maximum(scaled.force_size, (scaled.rows * mu[..., None]).abs().flatten(1).amax(1))
-    pushing = scaled.equality | (mu > near * forces[:, None])
+    pushing = scaled.equality | (_push(scaled, mu) > near)
     if not instance.has_objective:
         pushing = touching  # every multiplier vanishes: active by value alone, and never called weak
     # How well y is known: the slack that rows have although they push, and what stationarity leaves over.
