@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 import torch
 
 from solvers.cases import BALL, SIMPLEX, bind, doubles
@@ -22,30 +21,6 @@ def test_nothing_gets_worse() -> None:
     instance = bind(problem, x, far)
     none = torch.zeros(1, 0, dtype=torch.float64)
     assert polish(instance, far, none, reach=100.0).residual <= residual(evaluate(instance, far, none))
-
-
-@pytest.mark.parametrize("factor", [1e-9, 1e9])
-def test_the_residual_has_no_units(factor: float) -> None:
-    scaled = Problem(lambda x, u: factor * BALL.objective(x, u), None, lambda x, u: BALL.inequality(x, u) / factor)
-    x, u, lam = doubles((3.0, 4.0)), doubles((0.7, 0.8)), doubles((-2.0,))
-    plain = residual(evaluate(bind(BALL, x, x), u, lam))
-    torch.testing.assert_close(residual(evaluate(bind(scaled, x, x), u, lam * factor**2)), plain, rtol=1e-9, atol=0)
-
-
-def test_a_level_stretch_does_not_look_stationary() -> None:
-    problem = Problem(objective=lambda x, u: (x * torch.exp(-u)).sum())
-    x, u = doubles((1.0,)), doubles((30.0,))
-    instance = bind(problem, x, u)
-    none = torch.zeros(1, 0, dtype=torch.float64)
-    assert residual(evaluate(instance, u, none)).item() > 1e-3
-
-
-def test_wrong_signs_violations_and_slack_with_force_all_count() -> None:
-    x = doubles((3.0, 4.0)).repeat(4, 1)
-    u = doubles((0.6, 0.8), (0.6, 0.8), (0.66, 0.88), (0.54, 0.72))
-    lam = doubles((-2.0,), (2.0,), (-2.0,), (-2.0,))
-    error = residual(evaluate(bind(BALL, x, u), u, lam))
-    assert error[0] < 1e-15 and (error[1:] > 1e-2).all()
 
 
 def test_maxima_and_saddles_are_no_minima() -> None:

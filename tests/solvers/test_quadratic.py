@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from solvers.cases import SIMPLEX, bind, doubles, onto_simplex
-from tacit.problem import Problem, Status
+from solvers.cases import doubles
+from tacit.problem import Status
 from tacit.shapes import Tensor
-from tacit.solvers import Program, Quadratic, solve_quadratic
+from tacit.solvers import Program, solve_quadratic
 
 
 def random_programs(b: int, m: int, p: int, q: int, seed: int = 0) -> Program:
@@ -109,18 +109,3 @@ def test_single_precision_is_kept_and_exhausted() -> None:
     found = solve_quadratic(Program(*(getattr(program, k).float() for k in names)))
     assert found.u.dtype == torch.float32 and (found.status == Status.CONVERGED).all()
     torch.testing.assert_close(found.u, double.u.float(), rtol=1e-3, atol=1e-3)
-
-
-def test_the_matrices_are_read_off_a_declared_problem() -> None:
-    generator = torch.Generator().manual_seed(2)
-    x = torch.randn(20, 6, generator=generator, dtype=torch.float64)
-    found = Quadratic().solve(bind(SIMPLEX, x, x), x)
-    assert (found.status == Status.CONVERGED).all()
-    torch.testing.assert_close(found.u, onto_simplex(x), rtol=1e-12, atol=1e-12)
-    assert (found.lam[:, 1:] <= 0).all()
-
-
-def test_what_is_not_quadratic_is_not_called_solved() -> None:
-    problem = Problem(objective=lambda x, u: (u - x).pow(4).sum(), inequality=lambda x, u: u - 1)
-    x = doubles((0.5, 2.0))
-    assert Quadratic().solve(bind(problem, x, 0 * x), 0 * x).status.item() != Status.CONVERGED

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.problem import Status
-from tacit.solvers.external.engine import Answer, QuadraticEngine, require
+from tacit.solvers.external._engine import Answer, QuadraticEngine, require
 
 __all__ = ["Clarabel"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit.errors import OptionError, nearest
 from tacit.problem import Status
-from tacit.solvers.external.engine import Answer, Engine, Sample, require
+from tacit.solvers.external._engine import Answer, Engine, Sample, require
 
 __all__ = ["SciPy"]
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from solvers.cases import BALL, SIMPLEX, VALLEY, bind, doubles, onto_simplex
-from tacit.errors import MissingDependencyError, OptionError
-from tacit.problem import Problem, Status
+from tacit.errors import MissingDependencyError
+from tacit.problem import Status
 from tacit.solvers import Solver
 from tacit.solvers.external import Clarabel, Daqp, Ipopt, SciPy
 
 PACKAGES = {Clarabel: "clarabel", Daqp: "daqp", Ipopt: "ipyopt", SciPy: "scipy"}
-QUADRATIC, GENERAL = (Clarabel, Daqp), (Ipopt, SciPy)
+GENERAL = (Ipopt, SciPy)
 
 
 def present(engine: type[Solver]) -> bool:
@@ -57,37 +57,8 @@ def test_curved_problems_are_polished_to_rounding(engine: type[Solver]) -> None:
     torch.testing.assert_close(found.lam, doubles((-2.0,), (0.0,)), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("engine", QUADRATIC)
-def test_contradicting_rows_are_infeasible(engine: type[Solver]) -> None:
-    problem = Problem(lambda x, u: (u - x).square().sum(), None, lambda x, u: torch.stack([1 - u[0], u[0]]))
-    x = doubles((1.0, 2.0))
-    assert make(engine).solve(bind(problem, x, x), x).status.item() == Status.INFEASIBLE
-
-
 @pytest.mark.parametrize("engine", GENERAL)
 def test_a_search_cut_short_does_not_pass_for_an_answer(engine: type[Solver]) -> None:
     make(engine)
     x, start = doubles((100.0, 1.0)), doubles((-1.2, 1.0))
     assert engine(max_iter=1).solve(bind(VALLEY, x, start), start).status.item() != Status.CONVERGED
-
-
-@pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "Newton-CG", "trust-exact", "trust-constr"])
-def test_every_method_of_scipy_is_polished(method: str) -> None:
-    x, start = doubles((10.0, 1.0)), doubles((-1.2, 1.0))
-    found = SciPy(method=method).solve(bind(VALLEY, x, start), start)
-    assert found.status.item() == Status.CONVERGED
-    torch.testing.assert_close(found.u, doubles((1.0, 1.0)), rtol=0, atol=1e-12)
-
-
-def test_single_precision_stays_single() -> None:
-    x = torch.tensor([[3.0, 4.0]])
-    found = SciPy().solve(bind(BALL, x, 0 * x), 0 * x)
-    assert found.u.dtype == torch.float32 and found.status.item() == Status.CONVERGED
-
-
-def test_methods_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(OptionError, match="Did you mean 'SLSQP'"):
-        SciPy(method="SLSPQ")
-    x = doubles((3.0, 4.0))
-    with pytest.raises(OptionError, match="SLSQP"):
-        SciPy(method="BFGS").solve(bind(BALL, x, x), x)
