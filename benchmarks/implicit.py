@@ -89,7 +89,9 @@ def free(m: int) -> list[str]:
         first = torch.autograd.grad(y, leaf, torch.ones_like(y), retain_graph=True)[0]
         extra = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         whole = seconds(lambda y=y: torch.autograd.grad(y, leaf, torch.ones_like(y), retain_graph=True))
-        rows.append(f"| {m:,} | {name} | {whole:.3f} | {whole / unit:.0f} | {extra:.0f} | {float(first.abs().sum()):.6f} |")
+        rows.append(
+            f"| {m:,} | {name} | {whole:.3f} | {whole / unit:.0f} | {extra:.0f} | {float(first.abs().sum()):.6f} |"
+        )
     return rows
 
 

@@ -290,7 +290,9 @@ def merge(best: dict, new: dict) -> dict:
 
 def report(found: dict[str, dict], args: argparse.Namespace) -> None:
     """Print times, ratios to the fastest peer, and errors, as Markdown."""
-    print(f"torch {torch.__version__}, {args.threads} thread(s), smallest of {args.rounds} rounds, milliseconds a batch\n")
+    print(
+        f"torch {torch.__version__}, {args.threads} thread(s), smallest of {args.rounds} rounds, milliseconds a batch\n"
+    )
     print("| n, p, q | batch | layer | forward | forward + backward | / fastest peer | x error | gradient error |")
     print("|:--|--:|:--|--:|--:|--:|--:|--:|")
     for n, p, q in args.sizes:

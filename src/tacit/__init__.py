@@ -3,7 +3,8 @@
 Declare a layer by what its output must satisfy; tacit solves it and differentiates it exactly.
 """
 
-from tacit import errors, functions, linalg, nn, solvers, testing
+from tacit import errors, linalg, nn, solvers, testing
+from tacit import functions as functions  # reachable by name; not among the twenty
 from tacit.implicit import Implicit, OneStep, Truncated, Unrolled
 from tacit.implicit.report import Regularity
 from tacit.node import Node, argmin, jacobian, regularity, solve, value

@@ -27,7 +27,7 @@ def strict_options(cls: T) -> T:
     Traceback (most recent call last):
     tacit.errors.OptionTypeError: Newton has no option 'toll'. Did you mean 'tol'? Its options: tol.
     """
-    plain = cls.__init__
+    plain = cls.__init__  # type: ignore[misc]
     known = [name for name in inspect.signature(plain).parameters if name != "self"]
 
     @functools.wraps(plain)

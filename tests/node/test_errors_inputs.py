@@ -152,7 +152,9 @@ def test_a_start_function_needs_a_batched_input_to_know_the_batch():
 
 
 @pytest.mark.parametrize(
-    "problem", [None, distance, torch.nn.Linear(3, 3), "ball", tacit.Problem, tacit.Node], ids=repr
+    "problem",
+    [None, distance, torch.nn.Linear(3, 3), "ball", tacit.Problem, tacit.Node],
+    ids=lambda bad: getattr(bad, "__name__", None) or type(bad).__name__,
 )
 @pytest.mark.parametrize("function", ["argmin", "solve", "value"])
 def test_something_that_declares_no_problem_is_refused(function: str, problem: Any):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -140,7 +141,7 @@ def solve_matrix_free(
     return w, trouble
 
 
-def _effort(policy: Implicit, size: int) -> dict[str, float | int | None]:
+def _effort(policy: Implicit, size: int) -> dict[str, Any]:
     return {"tol": policy.krylov_tol, "max_iter": policy.krylov_max_iter or min(10 * size, 5000)}
 
 

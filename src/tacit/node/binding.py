@@ -127,7 +127,7 @@ def _lift_module(module: torch.nn.Module, inputs: Inputs) -> Bound:
         if not callable(method):
             raise InputTypeError(f"{type(module).__name__}.{role} expects a method; received {describe(method)}.")
         if not count:
-            return method  # type: ignore[no-any-return]
+            return method
 
         def lifted(*args: Any) -> Any:
             replaced = {name: args[position] for name, position in places.items()}

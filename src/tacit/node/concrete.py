@@ -71,10 +71,12 @@ class _Concrete(torch.autograd.Function):
         return (None,) * ctx.outputs
 
     @staticmethod
-    def vmap(info: Any, dims: Any, code: BatchedCode, in_dims: Dims, *tensors: Tensor) -> Any:
+    def vmap(info: Any, dims: Any, *args: Any) -> Any:
+        code, in_dims, *tensors = args
         size = info.batch_size
-        batch = _batch_size(in_dims, dims[2:], tensors)
-        folded, folded_dims = [], []
+        batch = _batch_size(in_dims, dims[2:], tuple(tensors))
+        folded: list[Tensor] = []
+        folded_dims: list[int | None] = []
         for tensor, in_dim, dim in zip(tensors, in_dims, dims[2:], strict=True):
             if dim is None and in_dim is None:
                 folded.append(tensor)

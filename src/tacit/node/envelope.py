@@ -62,7 +62,9 @@ class _Envelope(torch.autograd.Function):
             return (weight * _lagrangian(rule.instance(tuple(current), y), flatten_samples(y), lam)).sum()
 
         grads: list[Tensor | None] = [None] * len(tensors)
-        if needed and y.shape[0]:
+        if y.shape[0] == 0:  # vmap cannot run over no samples
+            grads = [torch.zeros_like(t) if i in needed else None for i, t in enumerate(tensors)]
+        elif needed:
             found = grad(total, argnums=tuple(range(len(needed))))(*(tensors[i] for i in needed))
             for i, g in zip(needed, found, strict=True):
                 grads[i] = g

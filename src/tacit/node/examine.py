@@ -85,8 +85,8 @@ def examine(
     def code(dims: Dims, plain: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         *inputs, y, lam, state, failed = plain
         broken = _broken(rule, tuple(inputs), dims, y, lam)
-        inputs, y, lam = _replaced(tuple(inputs), dims, y, lam, broken)
-        instance = rule.bound.instance(inputs, dims[:count], y, rule.p, rule.q)
+        tensors, y, lam = _replaced(tuple(inputs), dims, y, lam, broken)
+        instance = rule.bound.instance(tensors, dims[:count], y, rule.p, rule.q)
         flat = flatten_samples(y)
         if rule.matrix_free:
             found: Survey | Linearisation = survey(
@@ -103,8 +103,8 @@ def examine(
         inverse = known.explicit_inverse() if explicit and known is not None else y.new_zeros((len(y), 0, 0))
         donors: tuple[Tensor, ...] = ()
         if notes["bad"]:
-            inputs, y, lam = _replaced(inputs, dims, y, lam, bad)
-            donors = tuple(t for t, d in zip((*inputs, y, lam), (*dims[:count], 0, 0), strict=True) if d == 0)
+            tensors, y, lam = _replaced(tensors, dims, y, lam, bad)
+            donors = tuple(t for t, d in zip((*tensors, y, lam), (*dims[:count], 0, 0), strict=True) if d == 0)
         return (found.keep, regular, bad, inverse, *donors)
 
     dims = (*rule.bound.tensor_dims, 0, 0, 0, 0)

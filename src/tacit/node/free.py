@@ -24,7 +24,7 @@ def solve_free(
 
     The derivative of a solve is another solve: `dw = K^-1 (dv - dK w)`, so any order of reverse mode follows.
     """
-    return _Solve.apply(rule, keep, regular, v, y, lam, *tensors)  # type: ignore[no-any-return]
+    return _Solve.apply(rule, keep, regular, v, y, lam, *tensors)
 
 
 class _Solve(torch.autograd.Function):

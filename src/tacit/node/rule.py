@@ -32,7 +32,7 @@ def differentiable(rule: Rule, y: Tensor, lam: Tensor, state: Tensor, failed: Te
     tensors = rule.bound.tensors
     order = forward_mode_order(tensors)
     if order == 0:
-        return _Root.apply(rule, y, lam, state, failed, *tensors)  # type: ignore[no-any-return]
+        return _Root.apply(rule, y, lam, state, failed, *tensors)
     if rule.matrix_free:
         raise GradientError(
             "a matrix-free gradient expects reverse mode; forward mode (jvp, jacfwd, hessian, dual numbers) was asked for. "
@@ -58,17 +58,24 @@ class _Root(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
         rule, _, _, state, failed, *tensors = inputs
         ctx.rule = rule
+        ctx.set_materialize_grads(False)  # where only the optimal value is differentiated, nothing arrives here
         ctx.save_for_backward(*output, state, failed, *tensors)
 
     @staticmethod
     @full_precision
-    def backward(ctx: Any, grad_y: Tensor, grad_lam: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, grad_y: Tensor | None, grad_lam: Tensor | None) -> tuple[Any, ...]:
         y, lam, state, failed, *tensors = _saved(ctx)
+        if grad_y is None and grad_lam is None:
+            return (None,) * (5 + len(tensors))
+        grads_in = (
+            torch.zeros_like(y) if grad_y is None else grad_y,
+            torch.zeros_like(lam) if grad_lam is None else grad_lam,
+        )
         needed = [i for i, t in enumerate(tensors) if t.is_floating_point() and ctx.needs_input_grad[5 + i]]
         grads: list[Tensor | None] = [None] * len(tensors)
         for i, gradient in zip(
             needed,
-            _pull_back(ctx.rule, tuple(tensors), y, lam, state, failed, (grad_y, grad_lam), needed),
+            _pull_back(ctx.rule, tuple(tensors), y, lam, state, failed, grads_in, needed),
             strict=True,
         ):
             grads[i] = gradient
@@ -77,7 +84,7 @@ class _Root(torch.autograd.Function):
 
 def _saved(ctx: Any) -> tuple[Tensor, ...]:
     try:
-        return ctx.saved_tensors  # type: ignore[no-any-return]
+        return ctx.saved_tensors
     except RuntimeError as error:
         message = str(error)
         if "inplace" in message:

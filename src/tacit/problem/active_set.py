@@ -187,20 +187,13 @@ def _hard_cases(scaled: _Scaled, near: float, own: Tensor | None) -> tuple[Tenso
     The net widens only as long as the first-order conditions do not balance; a row is charged for its slack, so that
     one which does not touch gets a multiplier only if the touching ones cannot explain the force.
     """
-    best_mu, best_mask, best = None, None, None
-    for tolerance in (near, max(near, 1e-5), max(near, 1e-3)):
-        mask = _touching(scaled, tolerance)
-        charge = torch.where(scaled.equality, 0.0, scaled.slack.abs())
-        mu = sign_constrained_least_squares(scaled.rows, -scaled.force, scaled.equality, mask, charge)[0]
-        residual = _stationarity(scaled, mu)
-        if best is None:
-            best_mu, best_mask, best = mu, mask, residual
-        else:
-            better = (best > near) & (residual < 0.1 * best)
-            best_mu = torch.where(better[:, None], mu, best_mu)
-            best_mask = torch.where(better[:, None], mask, best_mask)
-            best = torch.where(better, residual, best)
-    assert best_mu is not None and best_mask is not None and best is not None  # for the type checker: the loop ran
+    best_mu, best_mask, best = _explained(scaled, near)
+    for tolerance in (max(near, 1e-5), max(near, 1e-3)):
+        mu, mask, residual = _explained(scaled, tolerance)
+        better = (best > near) & (residual < 0.1 * best)
+        best_mu = torch.where(better[:, None], mu, best_mu)
+        best_mask = torch.where(better[:, None], mask, best_mask)
+        best = torch.where(better, residual, best)
     support = scaled.equality | (_push(scaled, best_mu) > near)
     keep = independent_rows(scaled.rows, best_mask, support)
     if own is not None:  # the solver's multipliers, where several choices exist and its own is one of them
@@ -212,6 +205,14 @@ def _hard_cases(scaled: _Scaled, near: float, own: Tensor | None) -> tuple[Tenso
         best_mu = torch.where(use[:, None], own, best_mu)
         best = torch.where(use, theirs, best)
     return best_mu, best_mask, keep, best
+
+
+def _explained(scaled: _Scaled, tolerance: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The least multipliers of rows within `tolerance` that explain the force; those rows; what is left over."""
+    mask = _touching(scaled, tolerance)
+    charge = torch.where(scaled.equality, 0.0, scaled.slack.abs())
+    mu = sign_constrained_least_squares(scaled.rows, -scaled.force, scaled.equality, mask, charge)[0]
+    return mu, mask, _stationarity(scaled, mu)
 
 
 def _classify(

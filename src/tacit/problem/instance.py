@@ -100,7 +100,9 @@ class Instance:
 
     def made_up(self) -> Instance:
         """One sample of ones in the place of an empty batch."""
-        values = (v.new_ones((1, *v.shape[1:])) if d == 0 else v for v, d in zip(self.values, self.in_dims, strict=True))
+        values = (
+            v.new_ones((1, *v.shape[1:])) if d == 0 else v for v, d in zip(self.values, self.in_dims, strict=True)
+        )
         return replace(self, values=tuple(values), batch=1)
 
     def with_values(self, values: tuple[Any, ...]) -> Instance:
@@ -150,7 +152,10 @@ class Instance:
         """H w at the cost of a few gradients; H is never formed."""
 
         def product(u: Tensor, lam: Tensor, w: Tensor, *xs: Any) -> Tensor:
-            return vjp(grad(lambda v: self.sample_lagrangian(v, lam, *xs)), u)[1](w)[0]
+            def slope(v: Tensor) -> Tensor:
+                return grad(self.sample_lagrangian)(v, lam, *xs)
+
+            return vjp(slope, u)[1](w)[0]
 
         return self.map(product, u, lam, w)
 

@@ -147,7 +147,7 @@ def _the_fast_way(
 ) -> tuple[Answer | None, Bool[Tensor, " b"]]:
     """Answers by proposal and reduction, and for which samples they stand."""
     eps = torch.finfo(given).eps
-    b, q = data.h.shape
+    q = data.h.shape[1]
     form = to_least_distance(data.Q, data.q, data.A, data.b, data.G, data.h, eps)
     done = form.ok
     if not bool(done.any()):

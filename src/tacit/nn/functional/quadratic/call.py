@@ -112,9 +112,7 @@ def solve_quadratic_program(
     return Solution(u, -nu[:, :p], -nu[:, p:], residual, iterations, status)
 
 
-def _options(
-    engine: str | None, gradient: Any, on_failure: str | None, max_iter: int
-) -> tuple[Implicit, str]:
+def _options(engine: str | None, gradient: Any, on_failure: str | None, max_iter: int) -> tuple[Implicit, str]:
     if engine is not None:
         check_choice("quadratic_program", "engine", engine, ENGINES)
     check_count("quadratic_program", "max_iter", max_iter)

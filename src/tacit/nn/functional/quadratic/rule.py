@@ -48,7 +48,7 @@ State = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
 def differentiate(plan: Plan, state: State, tensors: tuple[Tensor, ...]) -> Tensor:
     """Return u with its derivatives in every input, for reverse mode."""
-    return _Root.apply(plan, *state, *tensors)[0]  # type: ignore[no-any-return]
+    return _Root.apply(plan, *state, *tensors)[0]
 
 
 def differentiate_forward(plan: Plan, state: State, tensors: tuple[Tensor, ...], order: int) -> Tensor:

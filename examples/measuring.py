@@ -1,0 +1,59 @@
+"""What a layer costs: time forward and backward, and bytes kept in between."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Milliseconds forward and backward (medians), and megabytes that the graph keeps for the backward pass."""
+
+    forward: float
+    backward: float
+    kept: float
+
+    def __str__(self) -> str:
+        return f"forward {self.forward:8.1f} ms   backward {self.backward:8.1f} ms   kept {self.kept:8.3f} MB"
+
+
+def cost(layer: Callable[[], torch.Tensor], repeats: int = 5) -> Cost:
+    """Measure `layer() -> y`, whose inputs require a gradient; the first call, which warms up, does not count."""
+    forward, backward, kept = [], [], 0.0
+    for attempt in range(repeats + 1):
+        before = time.perf_counter()
+        y = layer()
+        middle = time.perf_counter()
+        y.backward(torch.ones_like(y))
+        after = time.perf_counter()
+        if attempt:
+            forward.append(1e3 * (middle - before))
+            backward.append(1e3 * (after - middle))
+    kept = kept_bytes(layer) / 1e6
+    return Cost(statistics.median(forward), statistics.median(backward), kept)
+
+
+def kept_bytes(layer: Callable[[], torch.Tensor]) -> int:
+    """Bytes of the tensors that the graph of `layer()` holds on to, each storage counted once."""
+    seen: dict[int, int] = {}
+    held = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        seen[storage.data_ptr()] = storage.nbytes()
+        held.append(tensor)  # so that no address is given out twice
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        layer()
+    return sum(seen.values())
+
+
+def relative(a: torch.Tensor, b: torch.Tensor) -> float:
+    """|a - b| / |b|."""
+    return float((a - b).norm() / b.norm())
