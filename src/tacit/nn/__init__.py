@@ -5,8 +5,18 @@ from __future__ import annotations
 from tacit.nn import functional
 from tacit.nn.lp_ball import LpBall
 from tacit.nn.lp_sphere import LpSphere
+from tacit.nn.projected_linear import ProjectedLinear, insert_projection
 from tacit.nn.robust_pool import RobustPool
 from tacit.nn.robust_vector_pool import RobustVectorPool
 from tacit.nn.simplex import Simplex
 
-__all__ = ["LpBall", "LpSphere", "RobustPool", "RobustVectorPool", "Simplex", "functional"]
+__all__ = [
+    "LpBall",
+    "LpSphere",
+    "ProjectedLinear",
+    "RobustPool",
+    "RobustVectorPool",
+    "Simplex",
+    "functional",
+    "insert_projection",
+]
