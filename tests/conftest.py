@@ -30,6 +30,12 @@ if ENABLED:
 torch.set_num_threads(1)
 
 
+def pytest_itemcollected(item: pytest.Item):
+    """Marks that a test of `NodeContract` carries as words, since the library does not import pytest."""
+    for name in getattr(getattr(item, "function", None), "marks", ()):
+        item.add_marker(name)
+
+
 @pytest.fixture(autouse=True)
 def annotations_are_checked(request: pytest.FixtureRequest):
     """On, except where the tracer of torch.compile would stumble over it, or a wrong argument is the point."""
