@@ -12,7 +12,6 @@ from collections.abc import Iterable
 __all__ = [
     "CapturedTensorError",
     "ConvergenceError",
-    "DataError",
     "FunctionError",
     "GradientError",
     "GradientWarning",
@@ -47,10 +46,6 @@ class OptionError(TacitError, ValueError):
 
 class OptionTypeError(TacitError, TypeError):
     """An option has the wrong type (`max_iter=2.5`), or no option has that name."""
-
-
-class DataError(TacitError, ValueError):
-    """A data file is missing, truncated, corrupt or of another layout; the message names the file and the row."""
 
 
 class FunctionError(TacitError, RuntimeError, ValueError):
