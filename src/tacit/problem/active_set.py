@@ -201,7 +201,9 @@ def _hard_cases(scaled: _Scaled, near: float, own: Tensor | None) -> tuple[Tenso
         admissible = ((_push(scaled, own) >= -near) | scaled.equality).all(1)
         theirs = _stationarity(scaled, own)
         several = (best_mask & ~keep).any(1)
-        use = several & admissible & (theirs <= torch.maximum(best, torch.full_like(best, near)))
+        # Shared out among dependent rows they would lose the part of the rows that are dropped.
+        shared_out = ((_push(scaled, own).abs() > near) & ~keep).any(1)
+        use = several & admissible & ~shared_out & (theirs <= torch.maximum(best, torch.full_like(best, near)))
         best_mu = torch.where(use[:, None], own, best_mu)
         best = torch.where(use, theirs, best)
     return best_mu, best_mask, keep, best
