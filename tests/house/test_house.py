@@ -34,7 +34,7 @@ EXTRAS = {
     "scipy",
     "tensorboard",
     "torchmetrics",
-    "typer",
+    "yaml",
 }
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -113,7 +113,7 @@ def test_every_extra_is_known_to_the_test_above():
         if name not in ("dev", "docs")
         for need in needs
     }
-    assert declared - {"pillow"} <= EXTRAS
+    assert declared - {"pillow", "pyyaml"} <= EXTRAS
 
 
 def test_the_library_carries_its_types():

@@ -1,0 +1,114 @@
+"""A small training for the tests of the loop, and a way to run it in processes of its own.
+
+`python toy.py FOLDER JSON` trains; JSON holds the options of `train`. Under WORLD_SIZE it is one process of several.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from tacit.experiments.common.distributed import World
+from tacit.experiments.common.loop import Task, fit
+from tacit.experiments.common.metrics import top_k
+from tacit.experiments.common.seeds import generator
+
+ROOT = Path(__file__).resolve().parents[3]
+BATCH, STEPS = 12, 6
+
+
+def data(dtype=torch.float32):
+    drawn = generator(0, "toy")
+    x = torch.randn(BATCH * STEPS, 5, generator=drawn, dtype=dtype)
+    return x, (x @ torch.randn(5, 3, generator=drawn, dtype=dtype)).argmax(1)
+
+
+def model_of(dropout=0.5, dtype=torch.float32):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layers = [torch.nn.Linear(5, 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU()]
+        return torch.nn.Sequential(*layers, torch.nn.Dropout(dropout), torch.nn.Linear(16, 3)).to(dtype)
+
+
+def task_of(world, *, epochs=3, dropout=0.5, dtype=torch.float32, each=lambda epoch, step: None, **options) -> Task:
+    x, labels = data(dtype)
+    model = world.prepare(model_of(dropout, dtype))
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    def batches(epoch, first):
+        order = torch.randperm(len(x), generator=generator(0, "order", epoch))
+        for step in range(first, STEPS):
+            each(epoch, step)
+            rows = order[step * BATCH : (step + 1) * BATCH][world.share(BATCH)]
+            yield x[rows], labels[rows]
+
+    def loss(model, batch):
+        scores = model(batch[0])
+        hits = (scores.argmax(1) == batch[1]).float().mean()
+        return torch.nn.functional.cross_entropy(scores, batch[1]), {"accuracy": hits}
+
+    return Task(
+        model,
+        optimiser,
+        torch.optim.lr_scheduler.StepLR(optimiser, 2, 0.5),
+        epochs,
+        STEPS,
+        batches,
+        loss,
+        lambda model: {"test": top_k(model(x), labels)},
+        **options,
+    )
+
+
+def train(folder, *, resume=False, save_every=0, timeout=60, die=None, hang=None, slow=0.0, **options):
+    """Train the toy; `die` and `hang` are the (rank, epoch, step) at which a process goes wrong."""
+    with World.start("cpu", timeout) as world:
+
+        def each(epoch, step):
+            time.sleep(slow)
+            if die and [world.rank, epoch, step] == list(die):
+                os.kill(os.getpid(), signal.SIGKILL)
+            if hang and [world.rank, epoch, step] == list(hang):
+                time.sleep(600)
+
+        task = task_of(world, each=each, **options)
+        fit(task, Path(folder), world=world, resume=resume, save_every=save_every, quiet=True)
+        return task
+
+
+def start(folder, size=1, **options) -> list[subprocess.Popen]:
+    """Start the toy in `size` processes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    common = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    return [
+        subprocess.Popen(
+            [sys.executable, __file__, str(folder), json.dumps(options)],
+            env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(size)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+
+
+def end(process: subprocess.Popen, limit: float = 120) -> tuple[int, str]:
+    """Wait for a process; return its code and what it said."""
+    said, _ = process.communicate(timeout=limit)
+    return process.returncode, said
+
+
+if __name__ == "__main__":
+    options = json.loads(sys.argv[2])
+    options["dtype"] = getattr(torch, options.get("dtype", "float32"))
+    train(sys.argv[1], **options)
