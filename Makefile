@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 ARGS ?=
 
-.PHONY: help demo test test-all check format bench docs pins clean
+.PHONY: help demo test test-all check format bench figures docs pins clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 16
@@ -42,6 +42,9 @@ format: $(READY) ## mend what can be mended by machine
 
 bench: $(READY) ## every benchmark, one after the other
 	@shopt -s nullglob; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS); done
+
+figures: $(READY) ## run every example anew; docs/figures is what the pages show
+	@for script in $$(grep -l 'present(study' examples/*.py); do echo "== $$script"; $(BIN)/python $$script --out docs/figures $(ARGS); done
 
 docs: $(READY) ## the site, in site/; opens from disk, needs no network; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,9 @@ class Ink:
 
 LIGHT = Ink("#2b3136", "#c6ccd1", "#ffffff", ("#1769aa", "#c2410c", "#2e7d32", "#8e44ad", "#9a7400"))
 DARK = Ink("#e2e4e9", "#4a4e5a", "#1e2129", ("#64b5f6", "#ff9466", "#81c784", "#ce93d8", "#e6c34d"))
+
+HUNDREDTHS = re.compile(r'(?<=[ "])(-?\d+\.\d\d)\d+(?=[ "]|$)')
+"""A coordinate with more digits than an eye can tell apart; they make up half of a figure's bytes."""
 
 
 def settings(ink: Ink) -> dict[str, Any]:
@@ -72,7 +76,7 @@ def render(draw: Callable[[Ink, dict[str, Any]], Any], found: dict[str, Any], st
             path = stem.with_name(f"{stem.name}-{name}.svg")
             figure.savefig(path, metadata={"Date": None})
             plt.close(figure)
-        lines = (line.rstrip() for line in path.read_text("utf-8").splitlines())
+        lines = (HUNDREDTHS.sub(r"\1", line.rstrip()) for line in path.read_text("utf-8").splitlines())
         path.write_text("\n".join(lines) + "\n", "utf-8")
         paths.append(path)
     return paths

@@ -1,4 +1,4 @@
-"""What a layer costs: time forward and backward, and bytes kept in between."""
+"""What a layer costs: time forward and backward, bytes kept in between, and the largest tensor made on the way."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,21 @@ def kept_bytes(layer: Callable[[], torch.Tensor]) -> int:
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         layer()
     return sum(seen.values())
+
+
+class Peak(TorchDispatchMode):
+    """While it is entered, the bytes of the largest tensor that any operation makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for tensor in out if isinstance(out, (tuple, list)) else (out,):
+            if isinstance(tensor, torch.Tensor):
+                self.bytes = max(self.bytes, tensor.untyped_storage().nbytes())
+        return out
 
 
 def relative(a: torch.Tensor, b: torch.Tensor) -> float:
