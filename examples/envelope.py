@@ -11,7 +11,7 @@ from measuring import cost, relative
 import tacit
 
 wave = tacit.Problem(
-    objective=lambda x, u: (0.25 * u.pow(4) + 0.5 * u.square() - x * u + 0.2 * x.square()).sum(),
+    objective=lambda x, u: (0.25 * u.pow(4) + 0.5 * u.square() - x * u + 0.1 * x.square()).sum(),
     inequality=lambda x, u: (u - 1.2)[None],
 )
 
@@ -28,7 +28,7 @@ def study(fast: bool) -> dict[str, Any]:
     v = tacit.value(wave, x, start=start)
     (slope,) = torch.autograd.grad(v.sum(), x)
     u = torch.linspace(-1.6, 1.2, 15, dtype=torch.float64)
-    curves = torch.stack([0.25 * c**4 + 0.5 * c**2 - x.detach() * c + 0.2 * x.detach().square() for c in u])
+    curves = torch.stack([0.25 * c**4 + 0.5 * c**2 - x.detach() * c + 0.1 * x.detach().square() for c in u])
     ends = [tacit.value(wave, x.detach() + step, start=start) for step in (1e-5, -1e-5)]
     found: dict[str, Any] = {"x": x.detach(), "v": v.detach(), "slope": slope, "curves": curves}
     found["off"] = ((ends[0] - ends[1]) / 2e-5 - slope).abs().max()
@@ -77,7 +77,7 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     for i in (10, 30, 48):
         t = torch.tensor([-0.7, 0.7])
         a.plot(found["x"][i] + t, found["v"][i] + t * found["slope"][i], color=ink[1])
-    a.set(xlabel="$x$", ylim=(-2.5, 3), title="$v(x)$, beneath $f(x, u)$ for fixed $u$; its slope")
+    a.set(xlabel="$x$", ylim=(-2, 1.5), title="$v(x)$, beneath $f(x, u)$ for fixed $u$; its slope")
     b.loglog(found["sizes"], found["long"], ".-", color=ink[1], label="through $\\mathrm{D}y$")
     b.loglog(found["sizes"], found["short"], ".-", color=ink[0], label="shortcut")
     b.set(xlabel="unknowns $m$", title="milliseconds backward")

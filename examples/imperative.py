@@ -47,7 +47,7 @@ def study(fast: bool) -> dict[str, Any]:
             loss.backward()
             optimiser.step()
             losses[name].append(float(loss.detach()))
-    at = torch.tensor([[-1.0, -0.1, 0.0, 0.1, 1.0]], dtype=torch.float64, requires_grad=True)
+    at = torch.tensor([[-1.0, -0.5, 0.0, 0.5, 1.0]], dtype=torch.float64, requires_grad=True)
     slopes = {}
     for weak in ("active", "inactive"):
         policy = tacit.Implicit(weak=weak, on_failure="ignore")
@@ -77,7 +77,7 @@ def say(found: dict[str, Any]) -> str:
 
 
 def draw(ink: Ink, found: dict[str, Any]) -> Any:
-    """Both losses, and their difference."""
+    """Both losses; ReLU with its derivative under both policies."""
     import matplotlib.pyplot as plt
 
     figure, (a, b) = plt.subplots(1, 2, figsize=(7.6, 2.8))
@@ -85,8 +85,11 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     a.semilogy(found["imperative"], "--", color=ink[1], label="imperative")
     a.set(xlabel="step", title="loss")
     a.legend()
-    b.semilogy((found["declared"] - found["imperative"]).abs() + 1e-18, color=ink[2])
-    b.set(xlabel="step", title="|difference of the losses|")
+    b.plot(found["at"], found["relu"], color=ink[0], label="$y$")
+    for k, (weak, slope) in enumerate(found["slopes"].items()):
+        b.plot(found["at"], slope, "o" if weak == "active" else "x", color=ink[1 + k], label=f"its derivative, {weak}")
+    b.set(xlabel="$x$", title="ReLU as a projection")
+    b.legend(fontsize=8)
     return figure
 
 
