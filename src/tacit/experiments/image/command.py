@@ -11,6 +11,7 @@ from tacit.errors import OptionError
 from tacit.experiments.common.config import add_arguments, from_arguments, read, to_dict
 from tacit.experiments.common.report import markdown
 from tacit.experiments.image import plot, scale, table, train
+from tacit.experiments.image.config import Config, config_of
 
 __all__ = ["register"]
 
@@ -21,26 +22,25 @@ def register(experiments: Any) -> None:
     actions = image.add_subparsers(title="actions", required=True, metavar="ACTION")
 
     training = actions.add_parser("train", help="train one model")
-    add_arguments(training, train.Config)
+    add_arguments(training, Config)
     training.add_argument("--folder", type=Path, default=Path("runs/image/run"), help="of checkpoints, log and result")
     training.add_argument("--resume", action="store_true", help="go on from the last checkpoint in the folder")
     training.add_argument("--quiet", action="store_true", help="no progress")
     training.set_defaults(run=_train)
 
     evaluating = actions.add_parser("evaluate", help="measure a trained model on the validation images")
-    add_arguments(evaluating, train.Config)
+    add_arguments(evaluating, Config)
     evaluating.add_argument("--folder", type=Path, help="of the run; its options hold unless others are given")
     evaluating.add_argument("--weights", type=Path, help="a state dict instead, such as pre-trained weights")
     evaluating.set_defaults(run=_evaluate)
 
     scaling = actions.add_parser("scale", help="measure the radii on a trained plain model")
-    add_arguments(scaling, train.Config)
+    add_arguments(scaling, Config)
     scaling.add_argument("--folder", type=Path, required=True, help="of the plain model's run")
-    scaling.add_argument("--images", type=int, default=100_000, help="training images to look at (default: 100000)")
     scaling.set_defaults(run=_scale)
 
     tabulating = actions.add_parser("table", help="train what is missing of table 3, and write it")
-    add_arguments(tabulating, train.Config)
+    add_arguments(tabulating, Config)
     tabulating.add_argument("--folder", type=Path, default=Path("runs/image/table"), help="of the runs and the table")
     tabulating.add_argument("--seeds", default="0", help="with commas (default: 0)")
     tabulating.add_argument("--models", default=",".join(table.PAPER), help="with commas (default: all seven)")
@@ -58,7 +58,7 @@ def register(experiments: Any) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    config = from_arguments(train.Config, arguments)
+    config = from_arguments(Config, arguments)
     result = train.train(config, arguments.folder, resume=arguments.resume, quiet=arguments.quiet)
     _show(result)
 
@@ -68,7 +68,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _scale(arguments: argparse.Namespace) -> None:
-    found = scale.scale(_config(arguments), arguments.folder, arguments.images)
+    found = scale.scale(_config(arguments), arguments.folder)
     print(json.dumps(found, indent=1))
 
 
@@ -76,7 +76,7 @@ def _table(arguments: argparse.Namespace) -> None:
     for name in ("model", "radius", "seed"):
         if hasattr(arguments, name):
             raise OptionError(f"table sets --{name} itself, run by run; use --models and --seeds.")
-    config = from_arguments(train.Config, arguments)
+    config = from_arguments(Config, arguments)
     if not arguments.collect:
         table.run(
             config,
@@ -97,14 +97,14 @@ def _plot(arguments: argparse.Namespace) -> None:
         print(path)
 
 
-def _config(arguments: argparse.Namespace) -> train.Config:
+def _config(arguments: argparse.Namespace) -> Config:
     """Return the options of the run in the folder, where one is given, under those of the command line."""
-    given = from_arguments(train.Config, arguments)
+    given = from_arguments(Config, arguments)
     if arguments.folder is None:
         return given
     file = read(arguments.config) if arguments.config else {}
     named = {key: value for key, value in to_dict(given).items() if hasattr(arguments, key) or key in file}
-    return train.config_of(arguments.folder, named)
+    return config_of(arguments.folder, named)
 
 
 def _show(measured: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from PIL import Image
 from tacit.experiments.common.errors import DataError
 from tacit.experiments.image.decode import decode
 
-__all__ = ["ArrayImages", "FileImages", "ImageSet", "PackedImages", "SomeImages", "load", "some"]
+__all__ = ["ArrayImages", "FileImages", "ImageSet", "PackedImages", "SomeImages", "evenly", "load", "some"]
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm"}
 
@@ -89,6 +89,15 @@ class SomeImages(ImageSet):
 def some(images: ImageSet, rows: np.ndarray) -> SomeImages:
     """Return the images of these rows."""
     return SomeImages(images.classes, images.labels[rows], images, rows)
+
+
+def evenly(images: ImageSet, count: int) -> ImageSet:
+    """Return at most `count` images, in equal parts of all classes, the first of each."""
+    order = np.argsort(images.labels, kind="stable")
+    begins = np.searchsorted(images.labels[order], images.labels[order], side="left")
+    rank = np.empty(len(images), dtype=np.int64)
+    rank[order] = np.arange(len(images)) - begins
+    return some(images, np.sort(np.argsort(rank, kind="stable")[:count]))
 
 
 def load(path: Path, val_share: float = 0.2) -> tuple[ImageSet, ImageSet]:

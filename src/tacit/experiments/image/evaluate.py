@@ -20,13 +20,13 @@ __all__ = ["measure", "scores_of"]
 
 
 @torch.no_grad()
-def scores_of(model: torch.nn.Module, feed: Feed, world: World) -> tuple[Float[Tensor, "n c"], Int[Tensor, " n"]]:
+def scores_of(model: torch.nn.Module, feed: Feed) -> tuple[Float[Tensor, "n c"], Int[Tensor, " n"]]:
     """Return scores and labels of every validation image, of all processes; in full precision."""
     model.eval()
-    with torch.autocast(world.device.type, enabled=False):
+    with torch.autocast(feed.world.device.type, enabled=False):
         parts = [(model(images).float(), labels) for images, labels in feed.validation()]
     scores, labels = (torch.cat(column) for column in zip(*parts))
-    return _of_all(scores, world), _of_all(labels, world)
+    return _of_all(scores, feed.world), _of_all(labels, feed.world)
 
 
 def _of_all(rows: Tensor, world: World) -> Tensor:

@@ -13,15 +13,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from tacit.errors import OptionError
 from tacit.experiments.common.distributed import World
 from tacit.experiments.common.files import write_json
-from tacit.experiments.common.seeds import generator
-from tacit.experiments.image.data import some
-from tacit.experiments.image.train import Config, feed_of, image_sets, trained_model
+from tacit.experiments.image.config import Config
+from tacit.experiments.image.train import feed_of, image_sets, trained_model
 from tacit.functions.norms import lp_norm
 from tacit.shapes import Float, Tensor
 
@@ -37,17 +35,17 @@ def radii(features: Float[Tensor, "n m"]) -> dict[str, float]:
 
 
 @torch.no_grad()
-def scale(config: Config, folder: Path, images: int = 100_000) -> dict[str, Any]:
+def scale(config: Config, folder: Path) -> dict[str, Any]:
     """Measure the radii on the plain model trained in `folder`; write `folder/scale.json` and return what it holds.
 
-    At most `images` training images are looked at, chosen by chance, as validation would look at them.
+    The training images are looked at as validation would: their central squares.
     """
     if config.model != "plain":
         raise OptionError(f"scale expects a run of the plain model; {folder} holds {config.model!r}.")
+    config = config.filled()
     with World.start(config.device, config.timeout) as world:
         train_set, _ = image_sets(config)
-        chosen = torch.randperm(len(train_set), generator=generator(config.seed, "scale"))[:images].sort().values
-        feed = feed_of(some(train_set, np.asarray(chosen)), config, world)
+        feed = feed_of(train_set, config, world)
         model = trained_model(config, folder, len(train_set.classes), world.device).eval()
         features = torch.cat([model.features(shown).float() for shown, _ in feed.validation()])
     found = {"images": len(features), "features": features.shape[1], "radius": radii(features)}

@@ -16,9 +16,9 @@ from tacit.experiments.common.files import read_json, write_json
 from tacit.experiments.common.jobs import Job, results, run_jobs
 from tacit.experiments.common.logs import read_log
 from tacit.experiments.common.report import provenance, write_table
+from tacit.experiments.image.config import Config, config_of
 from tacit.experiments.image.model import MODELS, norm_and_surface
 from tacit.experiments.image.scale import scale
-from tacit.experiments.image.train import Config, config_of
 
 __all__ = ["MEASURES", "PAPER", "by_model", "collect", "run", "words_of", "write"]
 
@@ -146,14 +146,14 @@ def write(found: dict[str, Any], stem: Path) -> None:
 def _about(found: dict[str, Any]) -> dict[str, Any]:
     """Return what the runs have in common: how the table was made, at which commit, at what scale."""
     runs = list(found["runs"].values())
-    config, images, view = runs[0]["config"], runs[0]["images"], runs[0]["view"]
+    config, images = runs[0]["config"], runs[0]["images"]
     seeds = sorted({run["config"]["seed"] for run in runs})
     return {
         "command": found["command"],
         **{key: ", ".join(sorted({run["about"][key] for run in runs})) for key in ("commit", "versions", "device")},
         "seeds": ", ".join(map(str, seeds)) + " (± is the standard deviation over them)",
         "scale": f"{images['classes']} classes, {images['train']:,} training and {images['val']:,} validation images at "
-        f"{view['size']} pixels, {config['epochs']} epochs, batch {config['batch']}",
+        f"{config['size']} pixels, {config['epochs']} epochs, batch {config['batch']}",
         "radius": "2/3 of the median norm of the normalised training features of the plain model, first seed",
         "broken images left out": max(len(run["skipped"]) for run in runs),
         "paper": "ImageNet, 1,000 classes, 224 pixels, 90 epochs; one run a model",
