@@ -124,7 +124,7 @@ def undeclared_dependencies(src: Path) -> list[str]:
     """Top-level imports of anything but the standard library, torch and ourselves: extras are imported where used."""
     known, bad = modules(src), []
     for name, path in known.items():
-        if name.startswith(f"{PACKAGE}.experiments"):
+        if name.startswith(f"{PACKAGE}.experiments") or name.endswith("_kernel"):  # kernels are loaded where Triton is
             continue
         for imported in imports(name, path, known):
             root = imported.name.split(".")[0]
