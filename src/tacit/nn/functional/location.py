@@ -7,8 +7,11 @@ not clear (Welsch); those go to `exact_location`. Rows are independent throughou
 
 from __future__ import annotations
 
+import functools
+import importlib
 import itertools
 from collections.abc import Callable
+from types import ModuleType
 
 import torch
 
@@ -24,6 +27,8 @@ Column = Float[Tensor, "r 1"]
 Quick = tuple[Column, Bool[Tensor, "r 1"]]
 
 _CHUNK = 1 << 17  # numbers handled at once when eager: they stay in the cache, and scratch memory stays small
+_LONGEST = 16384  # numbers of a row that an accelerator's kernel holds in registers
+_LEAST = 64  # a shorter row counts as this many numbers
 
 
 def locate(x: Rows, alpha: Column, weight: Rows | None, penalty: Penalty, search: str) -> Column:
@@ -42,8 +47,10 @@ def locate(x: Rows, alpha: Column, weight: Rows | None, penalty: Penalty, search
     elif penalty.name == "truncated_quadratic":
         y = _exact(x, alpha, weight, x[:, :1], torch.ones_like(x[:, :1], dtype=torch.bool), penalty.name)
     else:
-        quick = {"pseudo_huber": _pseudo_huber, "huber": _huber, "welsch": _welsch}[penalty.name]
-        start, unsure = _chunked(quick, x, alpha, weight)
+        if x.is_cuda and x.shape[-1] <= _LONGEST:  # one kernel does it all
+            start, unsure = _start(x, weight), torch.ones_like(x[:, :1], dtype=torch.bool)
+        else:
+            start, unsure = _chunked(_QUICK[penalty.name], x, alpha, weight)
         y = _exact(x, alpha, weight, start, unsure, penalty.name)
     if weight is not None:
         heavy = weight.sum(-1, keepdim=True)
@@ -52,11 +59,15 @@ def locate(x: Rows, alpha: Column, weight: Rows | None, penalty: Penalty, search
     return torch.where(alpha > 0, y, torch.nan)
 
 
+def _chunk(x: Tensor) -> int:
+    return _CHUNK if x.device.type == "cpu" else 64 * _CHUNK  # an accelerator wants few, large operations
+
+
 def _chunked(
     search: Callable[[Rows, Column, Rows | None], tuple[Tensor, ...]], x: Rows, alpha: Column, weight: Rows | None
 ) -> tuple[Tensor, ...]:
     """Return search(x, alpha, weight), some rows at a time."""
-    size = max(1, _CHUNK // x.shape[-1])
+    size = max(1, _chunk(x) // max(x.shape[-1], _LEAST))
     if x.shape[0] <= size or torch.compiler.is_compiling():
         return search(x, alpha, weight)
     weights = itertools.repeat(None) if weight is None else weight.split(size)
@@ -124,23 +135,23 @@ def _huber(x: Rows, alpha: Column, weight: Rows | None) -> Quick:
     return y, ~((step.abs() <= margin) & (inner > 0))
 
 
-_NODES = 17  # nodes of the grid on which the quick Welsch search looks at the density ...
-_SPACING = 0.75  # ... and their distance over alpha
+_REACH = 5  # the quick Welsch search shares the row out among nodes one alpha apart, this many on either side
+_NEAR = 1.25  # alphas within which a mode as sharp as _SHARP has no other beside it
+_SHARP = 0.35  # curvature over height; a single point has 1, a flat top 0
 
 
 def _welsch(x: Rows, alpha: Column, weight: Rows | None) -> Quick:
-    """Density on a grid of twelve alpha around the bulk, then three Halley steps from its peak.
+    """Density on a grid of ten alpha around the bulk, Halley steps from its peak, then a bound on every rival.
 
-    The row's mass is shared out linearly between neighbouring nodes, a few percent of error in the density. A row is
-    unsure when another peak, or the mass outside the grid, comes within that of the best; when the peak is flat; and
-    when the steps did not settle close by.
+    Sure where the steps settled on a sharp mode and the density anywhere further than 5/4 alpha from it is bounded below
+    its height.
     """
     eps = torch.finfo(x.dtype).eps
     centre = _start(x, weight)
-    peak, unsure = _grid_peak(x, alpha, weight, centre)
+    mass = _grid_mass(x, alpha, weight, centre)
+    begin = centre + alpha * _grid_peak(mass)[:, None]
     limit = torch.finfo(x.dtype).max ** 0.24
     inverse = 1 / alpha
-    begin = centre + alpha * peak
     y, step, h, height = begin, begin, begin, begin
     for _ in range(2 if x.dtype == torch.float32 else 3):
         q = ((y - x) * inverse).clamp(-limit, limit)
@@ -154,32 +165,56 @@ def _welsch(x: Rows, alpha: Column, weight: Rows | None) -> Quick:
         step = alpha * (g / (h - 0.5 * g * t / h))
         y = y - step
     settled = step.abs() <= torch.maximum(0.3 * eps ** (1 / 3) * alpha, 4 * eps * y.abs())
-    near = (y - begin).abs() <= alpha
-    return y, unsure | ~(settled & near & (h > 0.15 * height))
+    alone = _rival_bound(mass, ((y - centre) * inverse)[:, 0])[:, None] < height
+    return y, ~(settled & alone & (h > _SHARP * height))
 
 
-def _grid_peak(x: Rows, alpha: Column, weight: Rows | None, centre: Column) -> tuple[Column, Bool[Tensor, "r 1"]]:
-    """Return the highest point of the density on the grid, in alphas from the centre, and whether it has a rival."""
-    inverse = 1 / (_SPACING * alpha)
-    half = (_NODES - 1) // 2
-    z = (x - centre) * inverse
-    # sum of clamp(z, k, k + 1) - k over the row is the mass right of node k, tapering to nothing at node k.
-    right = torch.cat([total(z.clamp(k, k + 1) - k, weight) for k in range(-half, half)], -1)
-    everything = torch.full_like(centre, x.shape[-1]) if weight is None else weight.sum(-1, keepdim=True)
-    mass = torch.cat([everything, right], -1) - torch.cat([right, torch.zeros_like(centre)], -1)
-    # The end nodes hold all that lies outside.
-    place = _SPACING * torch.arange(_NODES, dtype=x.dtype, device=x.device)
-    kernel = torch.exp(-0.5 * (place[:, None] - place).square())
-    density = mass @ kernel
-    best, at = density[:, 1:-1].max(-1, keepdim=True)
-    inner = density[:, 1:-1]
-    peaks = (inner >= density[:, :-2]) & (inner >= density[:, 2:]) & (inner >= 0.9 * best)
-    rivals = peaks.sum(-1, keepdim=True) > 1
-    outside = torch.maximum(density[:, :1], density[:, -1:]) >= 0.9 * best
-    before, after = density.gather(-1, at), density.gather(-1, at + 2)
+def _grid_mass(x: Rows, alpha: Column, weight: Rows | None, centre: Column) -> Float[Tensor, "k r"]:
+    """Return each row's mass, a point's shared linearly between the nodes beside it; the ends hold all outside."""
+    z = ((x - centre) / alpha).clamp(-_REACH, _REACH)
+    # Second differences of sum relu(z - k), a function of k with a kink at every point, are sums of hats.
+    ramps = torch.stack([total(torch.relu(z - k), weight)[:, 0] for k in range(-_REACH, _REACH)])
+    everything = torch.full_like(ramps[:1], x.shape[-1]) if weight is None else weight.sum(-1)[None]
+    zero = torch.zeros_like(ramps[:1])
+    right = ramps - torch.cat([ramps[1:], zero])  # of a node, tapering to nothing at it
+    return torch.cat([everything, right]) - torch.cat([right, zero])
+
+
+def _places(mass: Float[Tensor, "k r"]) -> Float[Tensor, "k 1"]:
+    return torch.arange(-_REACH, _REACH + 1, dtype=mass.dtype, device=mass.device)[:, None]
+
+
+def _grid_peak(mass: Float[Tensor, "k r"]) -> Float[Tensor, "r"]:
+    """Return the highest point of the density, in alphas from the centre of the grid."""
+    place = _places(mass)
+    density = torch.exp(-0.5 * (place - place.mT).square()) @ mass
+    best, at = density[1:-1].max(0, keepdim=True)
+    before, after = density.gather(0, at), density.gather(0, at + 2)
     bend = (2 * best - before - after).clamp_min(1e-6 * best)
-    offset = (0.5 * (after - before) / bend).clamp(-0.5, 0.5)
-    return _SPACING * (at + 1 - half + offset), rivals | outside
+    return (at + 1 - _REACH + (0.5 * (after - before) / bend).clamp(-0.5, 0.5))[0]
+
+
+def _rival_bound(mass: Float[Tensor, "k r"], peak: Float[Tensor, "r"]) -> Float[Tensor, "r"]:
+    """Return a bound on the density at every u further than _NEAR from the peak, all in alphas from the centre.
+
+    Over an interval of u, a point at distance t from it adds at most exp(-t^2 / 2). Shared out linearly, it is counted
+    with a chord of that curve, which falls short by at most 1/8 where the curve is concave, hence the 1/8 at nodes that
+    take part in such a chord. The intervals reach both ends of the grid from a peak up to 2 away from its centre; of
+    another, nothing is known.
+    """
+    place = _places(mass)
+    begin = _NEAR + torch.arange(_REACH + 1, dtype=mass.dtype, device=mass.device)[:, None, None]
+    bound = torch.zeros_like(peak)
+    for side in (1, -1):
+        low = (begin + side * peak).clamp_max(_REACH)  # (interval, 1, row)
+        distance = torch.maximum(low - side * place, side * place - low - 1).clamp_min(0.0)
+        share = torch.exp(-0.5 * distance.square()) + 0.125 * (distance < 2)
+        bound = torch.maximum(bound, (share * mass).sum(1).amax(0))
+    bound = bound + 1e-3 * mass.sum(0)  # rounding of the shares
+    return torch.where(peak.abs() <= 2, bound, torch.inf)
+
+
+_QUICK = {"pseudo_huber": _pseudo_huber, "huber": _huber, "welsch": _welsch}
 
 
 def _search_unknown(x: Rows, alpha: Column, weight: Rows | None, penalty: Penalty) -> Column:
@@ -222,23 +257,38 @@ def _best_descent(y: Float[Tensor, "r k"], x: Rows, alpha: Column, weight: Rows 
 def _exact(x: Tensor, alpha: Tensor, weight: Tensor | None, start: Tensor, unsure: Tensor, penalty: str) -> Tensor:
     """Return `start` with the unsure rows replaced by the exact answer.
 
-    One opaque operation to the compiler: it chooses rows by value where that costs nothing (not on an accelerator,
-    where every row is searched and the sure ones keep their start), and works through them in chunks.
+    One opaque operation to the compiler: it chooses rows by value, and works through them in chunks. On an accelerator
+    it is one kernel that looks at nothing; only where that is missing are the flags looked at, once.
     """
+    if x.is_cuda and penalty != "truncated_quadratic" and x.shape[-1] <= _LONGEST:
+        kernel = _kernel()
+        if kernel is not None:
+            found: Tensor = kernel.locate_rows(x, alpha, weight, start, penalty)
+            return found
+        start, unsure = _chunked(_QUICK[penalty], x, alpha, weight)
     rows = None
-    if x.device.type == "cpu":
+    if penalty != "truncated_quadratic":
         if not bool(unsure.any()):
             return start.clone()
         if not bool(unsure.all()):
             rows = unsure[:, 0].nonzero()[:, 0]
     y = start.clone()
-    size = {"welsch": 1 << 13, "huber": 1 << 16}.get(penalty, _CHUNK) // x.shape[-1] + 1
+    size = {"welsch": _chunk(x) >> 4, "huber": _chunk(x) >> 1}.get(penalty, _chunk(x)) // x.shape[-1] + 1
     for begin in range(0, x.shape[0] if rows is None else len(rows), size):
         these = slice(begin, begin + size) if rows is None else rows[begin : begin + size]
         chosen = (x[these], alpha[these], None if weight is None else weight[these])
         found = _exact_rows(*chosen, start[these], penalty)
         y[these] = torch.where(unsure[these], found, start[these])
     return y
+
+
+@functools.cache
+def _kernel() -> ModuleType | None:
+    """Return the accelerator's search where Triton is installed; importing Triton takes a while, hence not before."""
+    try:
+        return importlib.import_module("tacit.nn.functional.location_kernel")
+    except ImportError:
+        return None
 
 
 @_exact.register_fake
