@@ -6,6 +6,7 @@ from tacit.nn import functional
 from tacit.nn.lp_ball import LpBall
 from tacit.nn.lp_sphere import LpSphere
 from tacit.nn.projected_linear import ProjectedLinear, insert_projection
+from tacit.nn.quadratic_program import QuadraticProgram
 from tacit.nn.robust_pool import RobustPool
 from tacit.nn.robust_vector_pool import RobustVectorPool
 from tacit.nn.simplex import Simplex
@@ -14,6 +15,7 @@ __all__ = [
     "LpBall",
     "LpSphere",
     "ProjectedLinear",
+    "QuadraticProgram",
     "RobustPool",
     "RobustVectorPool",
     "Simplex",

@@ -21,6 +21,7 @@ from tacit.problem import Status
 from tacit.shapes import Bool, Float, Int, Tensor
 from tacit.solvers.barrier import largest_step
 from tacit.solvers.base import RUNNING, tolerance
+from tacit.solvers.certificates import has_multipliers, is_infeasible
 from tacit.solvers.linear import bordered, solve_or_least_norm
 
 __all__ = ["Program", "QuadraticFound", "solve_quadratic"]
@@ -103,9 +104,10 @@ def _put(state: QuadraticFound, index: Tensor, other: QuadraticFound) -> Quadrat
 
 @dataclass(frozen=True)
 class _System:
-    """M and the Schur complement, factored."""
+    """M (with `weight A'A` added, which changes nothing but makes it regular) and the Schur complement, factored."""
 
     program: Program
+    weight: Float[Tensor, "b 1"]
     L: Float[Tensor, "b m m"]
     Y: Float[Tensor, "b m p"]
     S: Float[Tensor, "b p p"]
@@ -113,6 +115,8 @@ class _System:
 
     def solve(self, rd: Tensor, rp: Tensor) -> tuple[Tensor, Tensor]:
         """`du, dy` with `M du + A'dy = rd`, `A du = rp`."""
+        if rp.shape[1]:
+            rd = rd + self.weight * _times(self.program.A.mT, rp)
         t = torch.cholesky_solve(rd[:, :, None], self.L)
         if not rp.shape[1]:
             return t.squeeze(2), rp
@@ -122,25 +126,30 @@ class _System:
 
 def _factored(program: Program, w: Float[Tensor, "b q"]) -> _System:
     M = program.Q + program.G.mT @ (w[:, :, None] * program.G)
+    square = program.A.mT @ program.A
+    size, length = M.abs().amax((1, 2)), square.abs().amax((1, 2))
+    weight = torch.where((size > 0) & (length > 0), size / length, 1.0)[:, None]
+    M = M + weight[:, :, None] * square
     _raise_diagonal(M, 10 * torch.finfo(M.dtype).eps)
     L, info = torch.linalg.cholesky_ex(M)
     bad = (info != 0) | ~L.isfinite().all(-1).all(-1)
     L = torch.where(bad[:, None, None], torch.eye(M.shape[1], dtype=M.dtype, device=M.device), L)
     if not program.A.shape[1]:
-        return _System(program, L, program.A.mT, program.A @ program.A.mT, bad)
+        return _System(program, weight, L, program.A.mT, program.A @ program.A.mT, bad)
     Y = torch.cholesky_solve(program.A.mT, L)
     S = program.A @ Y
     _raise_diagonal(S, 100 * torch.finfo(M.dtype).eps)
     R, info = torch.linalg.cholesky_ex(S)
     bad = bad | (info != 0) | ~R.isfinite().all(-1).all(-1)
     R = torch.where(bad[:, None, None], torch.eye(S.shape[1], dtype=M.dtype, device=M.device), R)
-    return _System(program, L, Y, R, bad)
+    return _System(program, weight, L, Y, R, bad)
 
 
 def _raise_diagonal(M: Float[Tensor, "b k k"], share: float) -> None:
-    """Lift each diagonal entry by a share of itself: dependent rows and level directions then factor."""
+    """Lift each diagonal entry by a share of itself: dependent rows and level directions then factor; empty ones too."""
     diagonal = M.diagonal(dim1=1, dim2=2)
-    diagonal.add_(share * torch.maximum(diagonal.abs(), share * diagonal.abs().amax(1, keepdim=True)))
+    lift = share * torch.maximum(diagonal.abs(), share * diagonal.abs().amax(1, keepdim=True))
+    diagonal.add_(torch.where(diagonal == 0, torch.where(lift > 0, lift / share**2, 1.0), lift))
 
 
 def _begin(program: Program, finite: Bool[Tensor, " b"]) -> QuadraticFound:
@@ -254,7 +263,12 @@ def _finished(program: Program, found: QuadraticFound, tol: float) -> QuadraticF
     """Solve for the active rows exactly where that is better, and settle what is still open."""
     status = torch.where(found.status == RUNNING, int(Status.MAX_ITERATIONS), found.status)
     exact = 8 * torch.finfo(found.u.dtype).eps
-    index = (found.residual <= 1e-3).nonzero().squeeze(1)
+    near = found.residual <= 1e-3
+    if not program.G.shape[1] and not bool(near.all()):  # one linear system is the whole problem, if it is convex
+        curvature = torch.linalg.eigvalsh(program.Q)
+        convex = curvature[:, 0] >= -100 * tol * curvature.abs().amax(1)
+        near = near | (convex & (status != Status.NONFINITE))
+    index = near.nonzero().squeeze(1)
     active = found.z[index] > found.s[index]
     for _ in range(8):
         if not len(index):
@@ -266,7 +280,20 @@ def _finished(program: Program, found: QuadraticFound, tol: float) -> QuadraticF
         # Rows whose multiplier came out negative leave, rows that are violated enter; then again.
         again = (wanted != active).any(1) & (torch.minimum(new.residual, best.residual) > exact)
         index, active = index[again], wanted[again]
-    return replace(found, status=torch.where(found.residual <= tol, int(Status.CONVERGED), status))
+    status = torch.where((found.residual <= tol) & (status != Status.NONFINITE), int(Status.CONVERGED), status)
+    return replace(found, status=_verdicts(program, status))
+
+
+def _verdicts(program: Program, status: Int[Tensor, " b"]) -> Int[Tensor, " b"]:
+    """What iterates only hinted at, settled: without an answer there may be no feasible point, or no least value."""
+    index = ((status != Status.CONVERGED) & (status != Status.NONFINITE)).nonzero().squeeze(1)
+    if not len(index):
+        return status
+    part, settled = program.take(index), status[index]
+    bottomless = ~has_multipliers(part.Q, part.q, part.A, part.G)
+    settled = torch.where(bottomless & (settled != Status.INFEASIBLE), int(Status.UNBOUNDED), settled)
+    settled = torch.where(is_infeasible(part.A, part.b, part.G, part.h), int(Status.INFEASIBLE), settled)
+    return status.index_copy(0, index, settled)
 
 
 def _on_active_rows(

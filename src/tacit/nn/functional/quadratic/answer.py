@@ -264,19 +264,19 @@ def _the_general_way(
         keep=keep,
         dead=put(answer.dead, general.dead),
         regular=put(answer.regular, general.regular),
-        flags=put(answer.flags, _without_stationarity(general.flags)),
+        flags=put(answer.flags, _plain(general.flags)),
         status=put(answer.status, status),
         iterations=put(answer.iterations, found.iterations),
-        residual=put(answer.residual.to(given), active.residual),
+        residual=put(answer.residual.to(given), torch.where(finite, active.residual, torch.inf)),
         indefinite=put(answer.indefinite, indefinite),
         factors=Factors(answer.factors.fast, slow, general, keep),
     )
 
 
-def _without_stationarity(flags: Int[Tensor, " b"]) -> Int[Tensor, " b"]:
-    """That a sample without an answer is not stationary either is no news."""
+def _plain(flags: Int[Tensor, " b"]) -> Int[Tensor, " b"]:
+    """Of a sample without an answer only that: what holds at a point that solves nothing is no news."""
     without = (flags & int(Flag.UNCONVERGED)) != 0
-    return torch.where(without, flags & ~int(Flag.NOT_STATIONARY), flags)
+    return torch.where(without, flags & (int(Flag.UNCONVERGED) | int(Flag.NONFINITE)), flags)
 
 
 def _convexified(program: Program, eps: float) -> tuple[Program, Bool[Tensor, " b"]]:

@@ -1,4 +1,4 @@
-"""The derivative of a quadratic program: the answer and its multipliers together are the root of the KKT residual.
+"""The derivative of a quadratic program: the answer and its multipliers are one root. DDN[quadratic-program]
 
 With `w = K^-1 (g_u, g_nu)` the gradients are outer products of w with the answer,
 
