@@ -77,19 +77,21 @@ def _table(arguments: argparse.Namespace) -> None:
         if hasattr(arguments, name):
             raise OptionError(f"table sets --{name} itself, run by run; use --models and --seeds.")
     config = from_arguments(Config, arguments)
-    if not arguments.collect:
-        table.run(
-            config,
-            arguments.folder,
-            [int(seed) for seed in arguments.seeds.split(",")],
-            models=arguments.models.split(","),
-            at_once=arguments.at_once,
-            limit=arguments.limit,
-        )
-    found = table.collect(arguments.folder)
-    if found.get("runs"):
-        table.write(found, arguments.folder / "table3")
-        print((arguments.folder / "table3.md").read_text("utf-8"))
+    try:
+        if not arguments.collect:
+            table.run(
+                config,
+                arguments.folder,
+                [int(seed) for seed in arguments.seeds.split(",")],
+                models=arguments.models.split(","),
+                at_once=arguments.at_once,
+                limit=arguments.limit,
+            )
+    finally:  # what is finished is shown, whatever became of the rest
+        found = table.collect(arguments.folder)
+        if found.get("runs"):
+            table.write(found, arguments.folder / "table3")
+            print((arguments.folder / "table3.md").read_text("utf-8"))
 
 
 def _plot(arguments: argparse.Namespace) -> None:

@@ -194,7 +194,7 @@ def _packed(files: list[Path]) -> tuple[PackedImages, PackedImages]:
 
 def _read(file: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
         raise DataError(f"{file}: expected an .npz file; {error}. Fetch or make it again.") from error

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from tacit.errors import OptionError
 from tacit.experiments.common.errors import DataError
 from tacit.experiments.image.crops import boxes, flips
 from tacit.experiments.image.decode import resized_square
@@ -73,7 +72,7 @@ class ResidentFeed(Feed):
             for _ in pool.map(decode, range(len(self.images))):
                 pass
         if not good.any():
-            raise OptionError(f"None of the {len(self.images)} images could be decoded; {min(self.skipped)}")
+            raise DataError(f"None of the {len(self.images)} images could be decoded; {min(self.skipped)}")
         return (pixels, np.arange(len(good))) if good.all() else (pixels[good], np.flatnonzero(good))
 
 

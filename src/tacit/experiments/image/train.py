@@ -34,9 +34,13 @@ RESIDENT_BYTES = 4 << 30  # a set that takes less, decoded, is kept in memory un
 
 def image_sets(config: Config) -> tuple[ImageSet, ImageSet]:
     """Return the images to train on and those to validate on."""
-    drawn = config.data == EMBEDDED
-    both = (procedural(2000, "train"), procedural(500, "val")) if drawn else load(Path(config.data), config.val_share)
-    return (evenly(both[0], config.images), evenly(both[1], config.images)) if config.images else both
+    if config.data == EMBEDDED:
+        most = config.images or 2000
+        return procedural(min(2000, most), "train"), procedural(min(500, most), "val")
+    train_set, val_set = load(Path(config.data), config.val_share)
+    if not config.images:
+        return train_set, val_set
+    return evenly(train_set, config.images), evenly(val_set, config.images)
 
 
 def feed_of(images: ImageSet, config: Config, world: World) -> Feed:
