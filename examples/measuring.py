@@ -26,7 +26,7 @@ class Cost:
 
 def cost(layer: Callable[[], torch.Tensor], repeats: int = 5) -> Cost:
     """Measure `layer() -> y`, whose inputs require a gradient; the first call, which warms up, does not count."""
-    forward, backward, kept = [], [], 0.0
+    forward, backward = [], []
     for attempt in range(repeats + 1):
         before = time.perf_counter()
         y = layer()
@@ -36,24 +36,28 @@ def cost(layer: Callable[[], torch.Tensor], repeats: int = 5) -> Cost:
         if attempt:
             forward.append(1e3 * (middle - before))
             backward.append(1e3 * (after - middle))
-    kept = kept_bytes(layer) / 1e6
+    kept = kept_bytes(layer()) / 1e6
     return Cost(statistics.median(forward), statistics.median(backward), kept)
 
 
-def kept_bytes(layer: Callable[[], torch.Tensor]) -> int:
-    """Bytes of the tensors that the graph of `layer()` holds on to, each storage counted once."""
-    seen: dict[int, int] = {}
-    held = []
-
-    def pack(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        seen[storage.data_ptr()] = storage.nbytes()
-        held.append(tensor)  # so that no address is given out twice
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        layer()
-    return sum(seen.values())
+def kept_bytes(y: torch.Tensor) -> int:
+    """Bytes of the tensors that the graph behind `y` holds on to, each storage counted once."""
+    sizes: dict[int, int] = {}
+    waiting, met = [y.grad_fn], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in met:
+            continue
+        met.add(node)
+        waiting += [following for following, _ in node.next_functions]
+        saved = [getattr(node, name) for name in dir(node) if name.startswith("_saved_")]
+        saved += getattr(node, "saved_tensors", ())
+        for value in saved:
+            for tensor in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(tensor, torch.Tensor):
+                    storage = tensor.untyped_storage()
+                    sizes[storage.data_ptr()] = storage.nbytes()
+    return sum(sizes.values())
 
 
 class Peak(TorchDispatchMode):

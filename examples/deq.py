@@ -1,0 +1,127 @@
+"""A deep equilibrium model: one layer, iterated until nothing changes; memory does not know how often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from drawing import Ink, present
+from measuring import Cost, cost, relative
+
+import tacit
+
+WIDTH = 24
+
+
+class Equilibrium(tacit.Node):
+    """z with z = tanh(W z + U x + b): a feasibility problem, so nothing but the constraint is declared."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(WIDTH, WIDTH, bias=False)
+        self.outer = torch.nn.Linear(2, WIDTH)
+
+    def step(self, x: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+        """A contraction: the rows of W are kept to absolute sums of at most 0.95."""
+        W = self.inner.weight / (self.inner.weight.abs().sum(1, keepdim=True) / 0.95).clamp_min(1)
+        return torch.tanh(z @ W.T + self.outer(x))
+
+    def equality(self, x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
+        return self.step(x, u) - u
+
+    def solve(self, x: torch.Tensor) -> torch.Tensor:
+        """Iterate on the whole batch; any other way to the fixed point would do."""
+        z = x.new_zeros(len(x), WIDTH)
+        for _ in range(500):
+            before, z = z, self.step(x, z)
+            if (z - before).abs().max() < 1e-7:
+                break
+        return z
+
+
+def spirals(count: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Points of two spirals, and which one each belongs to."""
+    which = (torch.rand(count, generator=generator) < 0.5).float()
+    t = 0.4 + 2.2 * torch.rand(count, generator=generator)
+    angle = 2.4 * t + torch.pi * which
+    x = torch.stack([t * angle.cos(), t * angle.sin()], dim=1)
+    return x + 0.08 * torch.randn(count, 2, generator=generator), which
+
+
+def study(fast: bool) -> dict[str, Any]:
+    """Train on two spirals; the cost of the gradient, implicit and unrolled."""
+    generator = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)
+    node, head = Equilibrium(), torch.nn.Linear(WIDTH, 1)
+    optimiser = torch.optim.Adam([*node.parameters(), *head.parameters()], lr=0.02)
+    losses = []
+    for _ in range(5 if fast else 300):
+        x, which = spirals(64, generator)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(head(node(x))[:, 0], which)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    ticks = torch.linspace(-3, 3, 25 if fast else 61)
+    grid = torch.cartesian_prod(ticks, ticks)
+    x, which = spirals(500, generator)
+    with torch.no_grad():
+        shade = torch.sigmoid(head(node(grid))).reshape(len(ticks), -1).T
+        right = float(((head(node(x))[:, 0] > 0) == (which > 0.5)).double().mean())
+        rate = [float((node.step(x, z) - z).norm()) for z in iterates(node, x, 40)]
+    batch = spirals(64, generator)[0]
+    wanted = torch.autograd.grad(node(batch).square().sum(), node.inner.weight)[0]
+    rows: list[tuple[str, Cost, float]] = [("implicit", cost(lambda: node(batch).square().sum(), 3), 0.0)]
+    for steps in (5, 20) if fast else (5, 20, 80, 320):
+
+        def unrolled(steps: int = steps) -> torch.Tensor:
+            return list(iterates(node, batch, steps))[-1].square().sum()
+
+        got = torch.autograd.grad(unrolled(), node.inner.weight)[0]
+        rows.append((f"unrolled {steps}", cost(unrolled, 3), relative(got, wanted)))
+    return {"losses": losses, "ticks": ticks, "shade": shade, "x": x[:150], "which": which[:150], "right": right,
+            "rate": rate, "rows": rows}  # fmt: skip
+
+
+def iterates(node: Equilibrium, x: torch.Tensor, steps: int) -> Any:
+    """z after one step, two steps, and so on."""
+    z = x.new_zeros(len(x), WIDTH)
+    for _ in range(steps):
+        z = node.step(x, z)
+        yield z
+
+
+def say(found: dict[str, Any]) -> str:
+    """Accuracy and costs."""
+    lines = [f"{100 * found['right']:.1f} % of 500 new points right after {len(found['losses'])} steps"]
+    lines += [f"{name:<12} {measured}   error {error:.0e}" for name, measured, error in found["rows"]]
+    return "\n".join(lines)
+
+
+def draw(ink: Ink, found: dict[str, Any]) -> Any:
+    """What was learned, how the iteration settles, and what the graph keeps."""
+    import matplotlib.pyplot as plt
+
+    figure, (a, b, c) = plt.subplots(1, 3, figsize=(8.6, 2.8))
+    a.contour(found["ticks"], found["ticks"], found["shade"], levels=[0.5], colors=ink.text, linewidths=1)
+    for k in (0, 1):
+        a.plot(*found["x"][found["which"] == k].T, ".", color=ink[k], markersize=3)
+    a.set(aspect="equal", xticks=[], yticks=[], title="two spirals")
+    b.semilogy(found["rate"], color=ink[2])
+    b.set(xlabel="iteration", title="change of $z$")
+    (_, implicit, _), *unrolled = found["rows"]
+    c.plot(
+        [int(name.split()[1]) for name, _, _ in unrolled],
+        [m.kept for _, m, _ in unrolled],
+        ".-",
+        color=ink[1],
+        label="unrolled",
+    )
+    c.axhline(implicit.kept, color=ink[0], label="implicit")
+    c.set(xlabel="iterations", title="MB kept for backward", yscale="log", xscale="log")
+    c.legend(fontsize=8)
+    return figure
+
+
+if __name__ == "__main__":
+    present(study, say, draw)
