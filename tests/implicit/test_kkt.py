@@ -101,3 +101,16 @@ def test_the_unit_of_an_unknown_changes_neither_answer_nor_flags(scale):
     found = tacit.jacobian(problem, x, y=y * unit)
     close(found / unit[:, None], tacit.jacobian(plain, x, y=y), 1e-9)
     assert flags(problem, x, y=y * unit) == [tacit.Flag(0)] * 3
+
+
+def test_what_the_rows_hold_does_not_move_however_large_b_is():
+    """One rounding error in the place of a zero, times a B of two hundred, would show."""
+    corner = tacit.Problem(
+        lambda x, u: (torch.tensor([2.3, 1.7, 2.2]) * u).sum() + 1e-4 * (x * u).square().sum(),
+        inequality=lambda x, u: torch.cat([60 - u[:1], 50 - u[:1] - u[1:2], 70 - u.sum()[None]]),
+    )
+    x = torch.tensor([[1.0, 1.5, 0.7]])
+    y = torch.tensor([[60.0, -10.0, 20.0]])
+    report = tacit.regularity(corner, x, y=y)
+    assert report.rank.tolist() == [3]
+    assert tacit.jacobian(corner, x, y=y).abs().max() < 1e-9

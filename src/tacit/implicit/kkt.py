@@ -41,6 +41,7 @@ class Linearisation:
         flags: `(b,)` int64, bits of `Flag`.
         dead: `(b,)`, samples whose gradient is zero: not stationary, not finite, not converged, or by policy.
         special: `(b,)`, samples solved by `inverse` because K is singular.
+        matrix: K itself, with which a solution is refined.
         factor: LU of the equilibrated K (the identity for dead and special samples).
         inverse: `(b, N, N)` generalised inverses, or None where no sample is special.
     """
@@ -49,6 +50,7 @@ class Linearisation:
     flags: Int[Tensor, " b"]
     dead: Bool[Tensor, " b"]
     special: Bool[Tensor, " b"]
+    matrix: Float[Tensor, "b N N"]
     factor: Factor
     inverse: Float[Tensor, "b N N"] | None
 
@@ -58,8 +60,11 @@ class Linearisation:
         return ~(self.special | self.dead)
 
     def solve(self, v: Float[Tensor, "b N k"]) -> Float[Tensor, "b N k"]:
-        """K^-1 v, zero for dead samples; by the generalised inverse, symmetric like K, for special ones."""
-        w = self.factor.solve(v)
+        """K^-1 v, zero for dead samples; by the generalised inverse, symmetric like K, for special ones.
+
+        One refinement makes zeros zero: multiplied by a large B, what rounding leaves in their place would show.
+        """
+        w = self.factor.solve(v, self.matrix)
         if self.inverse is not None:
             w = torch.where(self.special[:, None, None], self.inverse @ v, w)
         return torch.where(self.dead[:, None, None], 0.0, w)
@@ -146,7 +151,7 @@ def linearise(
     if bool(special.any()):
         inverse = K.new_zeros(K.shape)
         inverse[special] = _generalised_inverse(found, keep, special, policy)
-    return Linearisation(keep, flags, dead, special, factored, inverse)
+    return Linearisation(keep, flags, dead, special, K, factored, inverse)
 
 
 def mark(flags: Int[Tensor, " b"], where: Bool[Tensor, " b"], flag: Flag) -> Int[Tensor, " b"]:
