@@ -36,15 +36,12 @@ def pick_device(name: str) -> torch.device:
     >>> pick_device("cpu")
     device(type='cpu')
     """
-    if name == "auto":
-        return (
-            torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
-            if torch.cuda.is_available()
-            else torch.device("cpu")
-        )
-    device = torch.device(name)
-    if device.type == "cuda" and not torch.cuda.is_available():
+    there = torch.cuda.is_available()
+    device = torch.device(("cuda" if there else "cpu") if name == "auto" else name)
+    if device.type == "cuda" and not there:
         raise OptionError(f"device={name!r}: torch {torch.__version__} sees no GPU here. Use --device cpu.")
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
     return device
 
 

@@ -1,4 +1,7 @@
-"""The log of a training: one row an epoch, in `log.csv` and, where it is installed, for TensorBoard."""
+"""The log of a training: one row an epoch, in `log.csv` and, where it is installed, for TensorBoard.
+
+A number that was not measured in an epoch is nan in that row.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ class Log:
     def row(self, values: Mapping[str, float]) -> None:
         """Append a row; the first one names the columns, `epoch` among them."""
         with open(self.path, "a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, self.columns or list(values), lineterminator="\n")
+            writer = csv.DictWriter(file, self.columns or list(values), "nan", lineterminator="\n")
             if not self.columns:
                 self.columns = list(values)
                 writer.writeheader()

@@ -53,6 +53,7 @@ class Task:
     batches: Callable[[int, int], Iterable[Any]]
     loss: Callable[[torch.nn.Module, Any], tuple[Tensor, Mapping[str, Tensor]]]
     evaluate: Callable[[torch.nn.Module], Mapping[str, float]] | None = None
+    evaluate_every: int = 1  # epochs; the first and the last are always evaluated
     seed: int = 0
     amp: bool = False  # bfloat16 where autocast deems it safe
     compile: bool = False
@@ -185,7 +186,8 @@ class _Fit:
         task, place = self.task, self.place
         rate = task.optimiser.param_groups[0]["lr"]
         row = {"epoch": place.epoch, "lr": rate, **self.means(shared=True)}
-        if task.evaluate is not None:
+        due = place.epoch % task.evaluate_every == 0 or place.epoch + 1 == task.epochs
+        if task.evaluate is not None and due:
             task.model.eval()
             with torch.no_grad(), torch.autocast(self.world.device.type, torch.bfloat16, enabled=task.amp):
                 row.update(task.evaluate(task.model))

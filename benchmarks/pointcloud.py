@@ -1,0 +1,93 @@
+"""What robust pooling costs in training: clouds a second of PointNet with each pooling, against max pooling.
+
+    python benchmarks/pointcloud.py [--points 2048] [--batch 24] [--device cuda] [--out docs/results/pointcloud_speed]
+
+The poolings take turns, a few steps each, so that whatever else the machine does falls on all alike; the median of the
+turns counts. A step is everything: drawing the batch, forward, backward, the optimiser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from tacit.experiments.common.distributed import World, pick_device
+from tacit.experiments.common.loop import Task
+from tacit.experiments.common.report import markdown, provenance, write_table
+from tacit.experiments.pointcloud.config import POOLINGS, Config
+from tacit.experiments.pointcloud.data.embedded import embedded
+from tacit.experiments.pointcloud.train import task_of
+
+
+def steps(task: Task, world: World) -> Iterator[None]:
+    """Train, a step at a time."""
+    task.model.train()
+    for epoch in itertools.count():
+        for batch in task.batches(epoch, 0):
+            loss, _ = task.loss(task.model, batch)
+            task.optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            task.optimiser.step()
+            yield
+
+
+def seconds(run: Iterator[None], count: int, device: torch.device) -> float:
+    """Time `count` steps; return seconds a step."""
+    before = time.perf_counter()
+    for _ in range(count):
+        next(run)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return (time.perf_counter() - before) / count
+
+
+def main() -> None:
+    """Measure all poolings in turn and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--points", type=int, default=2048)
+    parser.add_argument("--batch", type=int, default=24)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=2, help="steps of a turn")
+    parser.add_argument("--tf32", action="store_true", help="TensorFloat-32 in products of matrices")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--out", type=Path, help="write .md and .csv here too")
+    options = parser.parse_args()
+    world = World(pick_device(options.device))
+    if world.device.type == "cpu":
+        torch.set_num_threads(1)
+    torch.set_float32_matmul_precision("high" if options.tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = options.tf32
+
+    data, test = (part.to(world.device) for part in embedded(train=14 * 24, test=14, points=options.points))
+    runs = {}
+    for pooling in POOLINGS:
+        config = Config(pooling=pooling, points=options.points, batch=options.batch)
+        runs[pooling] = steps(task_of(data, test, config, world), world)
+        seconds(runs[pooling], 2, world.device)  # the first steps compile and allocate
+    times: dict[str, list[float]] = {pooling: [] for pooling in POOLINGS}
+    for _ in range(options.turns):
+        for pooling, run in runs.items():
+            times[pooling].append(seconds(run, options.steps, world.device))
+
+    rows = []
+    for pooling, each in times.items():
+        ratio = statistics.median(own / base for own, base in zip(each, times["max"]))
+        step = statistics.median(each)
+        rows.append([pooling, f"{1e3 * step:.1f}", f"{options.batch / step:.1f}", f"{ratio:.2f}"])
+    columns = ["pooling", "ms a step", "clouds a second", "times max pooling"]
+    print(markdown(columns, rows))
+    if options.out:
+        scale = f"{options.batch} x {options.points} points, median of {options.turns} turns of {options.steps} steps"
+        about = provenance(world.device, scale=scale, threads=torch.get_num_threads(), tf32=options.tf32)
+        about["command"] = "python benchmarks/pointcloud.py"
+        write_table(options.out, columns, rows, about, "A training step with each pooling")
+
+
+if __name__ == "__main__":
+    main()

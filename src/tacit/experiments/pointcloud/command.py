@@ -1,0 +1,106 @@
+"""`tacit pointcloud train | evaluate | table | plot`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from tacit.experiments.common.config import add_arguments, from_arguments
+from tacit.experiments.common.distributed import World
+from tacit.experiments.common.report import markdown
+from tacit.experiments.pointcloud.config import SHARES, Config
+from tacit.experiments.pointcloud.data.source import open_data
+from tacit.experiments.pointcloud.evaluate import load_model, trials
+from tacit.experiments.pointcloud.table import TABLES, collect, write_report
+from tacit.experiments.pointcloud.table import run as run_table
+from tacit.experiments.pointcloud.train import train
+
+__all__ = ["register"]
+
+
+def register(experiments: Any) -> None:
+    """Add the experiment's commands to the parser."""
+    about = "Robust pooling in PointNet, under outliers."
+    commands = experiments.add_parser("pointcloud", help=about, description=about).add_subparsers(
+        title="commands", required=True, metavar="COMMAND"
+    )
+    for name, function, text in (
+        ("train", _train, "train one model and test it under outliers"),
+        ("evaluate", _evaluate, "test a trained model"),
+        ("table", _table, "train and test all that a table of the paper needs; finished runs are not repeated"),
+    ):
+        parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        parser.set_defaults(run=function)
+        function.__globals__[f"_{name}_arguments"](parser)
+
+
+def _common_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", default="", metavar="PATH", help="file or folder; default: $TACIT_DATA, or embedded")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, ... (default: a GPU if there is one)")
+
+
+def _train_arguments(parser: argparse.ArgumentParser) -> None:
+    add_arguments(parser, Config)
+    _common_arguments(parser)
+    parser.add_argument("--folder", type=Path, default=Path("runs/pointcloud"), help="where all of it goes")
+    parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
+    parser.add_argument(
+        "--save-every", type=int, default=0, metavar="N", help="steps between checkpoints (0: an epoch)"
+    )
+    parser.add_argument("--timeout", type=float, default=600, help="seconds until a silent process is given up")
+    parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard's events too")
+    parser.add_argument("--compile", action="store_true", help="compile the model")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    config = from_arguments(Config, arguments)
+    with World.start(arguments.device, arguments.timeout) as world:
+        names = ("resume", "save_every", "tensorboard", "compile", "quiet")
+        how = {name: getattr(arguments, name) for name in names}
+        result = train(*open_data(arguments.data), config, arguments.folder, world, **how)
+        if world.first:
+            print(_shown(result["rows"]))
+            print(f"{arguments.folder / 'result.json'}")
+
+
+def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="model.pt, or the folder of a finished training")
+    parser.add_argument("--shares", default=",".join(map(str, SHARES)), help="shares of outliers, with commas")
+    _common_arguments(parser)
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    with World.start(arguments.device) as world:
+        model, config, _ = load_model(arguments.model, world.device)
+        clouds = open_data(arguments.data)[1].spread(config.clouds).to(world.device)
+        rows = trials(model, clouds, config, world, [float(share) for share in arguments.shares.split(",")])
+        if world.first:
+            print(_shown(rows))
+
+
+def _table_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("table", choices=TABLES, help="1: the same outliers in training and test; 2: in the test alone")
+    add_arguments(parser, Config)
+    _common_arguments(parser)
+    parser.add_argument("--folder", type=Path, default=Path("runs/pointcloud"), help="a folder a run is made in it")
+    parser.add_argument("--poolings", default="", help="only these, with commas")
+    parser.add_argument("--trained", default="", help="table 1: only these shares, with commas")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="trainings at a time")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="then save and stop; call again to go on")
+    parser.add_argument("--no-run", action="store_true", help="only report what is there")
+    parser.add_argument("--collect", type=Path, metavar="FILE", help="put all results into one small file too")
+
+
+def _table(arguments: argparse.Namespace) -> None:
+    config = from_arguments(Config, arguments)
+    found = run_table(arguments.table, config, arguments)
+    if arguments.collect:
+        collect(found, arguments.collect)
+    print(write_report(arguments.table, found, arguments.folder))
+
+
+def _shown(rows: list[dict[str, float]]) -> str:
+    cells = [[f"{row['share']:.0%}", f"{row['top1']:.2%}", f"{row['mAP']:.2%}"] for row in rows]
+    return markdown(["outliers", "top-1", "mAP"], cells)
