@@ -137,42 +137,41 @@ def truncated_quadratic(x: Rows, alpha: Column, weight: Rows | None) -> Column:
     minimum.
     """
     seen = x if weight is None else torch.where(weight > 0, x, _some_seen(x, weight))
-    event, sign, w = _events(seen.double(), alpha.double(), weight)
+    wide = alpha.double()
+    event, sign, w = _events((seen.double() / wide).clamp_(-1e300, 1e300), weight)
     # No window spans a gap over 2 alpha: shrinking such gaps keeps the prefix sums small, hence exact enough.
-    gaps = torch.diff(event, dim=-1).nan_to_num_(nan=0.0, posinf=torch.inf)
-    t = torch.cat([torch.zeros_like(event[:, :1]), gaps.minimum(3 * alpha.double()).cumsum(-1)], -1)
-    t = t - t[:, t.shape[-1] // 2, None]
-    point = torch.addcmul(t, sign, alpha.double())  # where the point is whose event this is
-    signed = sign if w is None else sign * w
-    mass = signed.cumsum(-1)
-    moment = (signed * point).cumsum(-1)
-    square = (signed * point.square()).cumsum(-1)
+    t = torch.zeros_like(event)
+    torch.cumsum(torch.diff(event, dim=-1).clamp_max_(3.0), -1, out=t[:, 1:])
+    point = t + sign  # where the point is whose event this is
     least = 0.5 if w is None else 1e-12 * w.amax(-1, keepdim=True)
-    score = square - moment.square() / mass - mass * alpha.double().square()
-    best = torch.where(mass > least, score, torch.inf).argmin(-1, keepdim=True)
+    signed = sign if w is None else sign.mul_(w)
+    mass = signed.cumsum(-1).clamp_min_(least)  # between clusters nothing is left but rounding, which must not win
+    part = signed * point
+    moment = part.cumsum(-1)
+    depth = part.mul_(point).sub_(signed).cumsum(-1)
+    best = depth.addcdiv_(moment.square(), mass, value=-1).min(-1, keepdim=True).indices  # faster than argmin
     mean = moment.gather(-1, best) / mass.gather(-1, best)
-    y = event.gather(-1, best) + (mean - t.gather(-1, best))
-    y = _inlier_mean(x, y.to(x.dtype), alpha, weight)
-    return torch.where(x.isnan().any(-1, keepdim=True), torch.nan, y)
+    y = (wide * (event.gather(-1, best) + (mean - t.gather(-1, best)))).to(x.dtype)
+    rounding = 3 * x.shape[-1] ** 2 * torch.finfo(torch.float64).eps  # of the mean, in alphas
+    return y if rounding < 0.1 * torch.finfo(x.dtype).eps else _inlier_mean(x, y, alpha, weight)
 
 
-def _events(x: Rows, alpha: Column, weight: Rows | None) -> tuple[Rows, Rows, Rows | None]:
-    """Return where points enter and leave, ascending, with +1 and -1 and the point's weight.
+def _events(x: Rows, weight: Rows | None) -> tuple[Rows, Rows, Rows | None]:
+    """Return where points enter and leave, in alphas and ascending, with +1 and -1 and the point's weight.
 
     Without weights the sign travels in the last bit of the number, so that values can be sorted alone. Points leave a
     few roundings late: one at a distance of exactly 2 alpha from another shares a window with it.
     """
-    late = alpha * (1 + 16 * torch.finfo(x.dtype).eps) + 4 * torch.finfo(x.dtype).eps * x.abs()
-    both = torch.cat([x - alpha, x + late], -1)
+    n, eps = x.shape[-1], torch.finfo(x.dtype).eps
+    both = torch.cat([x - 1, torch.add(x, x.abs(), alpha=4 * eps).add_(1 + 16 * eps)], -1)
     if weight is not None:
         event, order = both.sort(-1)
-        n = x.shape[-1]
         return event, torch.where(order < n, 1.0, -1.0).double(), weight.double().gather(-1, order % n)
     bits = both.view(torch.int64)
-    bits[:, : x.shape[-1]] &= -2
-    bits[:, x.shape[-1] :] |= 1
+    bits[:, :n] &= -2
+    bits[:, n:] |= 1
     event = _sort(both)
-    return event, (1 - 2 * (event.view(torch.int64) & 1)).double(), None
+    return event, torch.rsub((event.view(torch.int64) & 1).double(), 1, alpha=2), None
 
 
 def _sort(x: Rows) -> Rows:

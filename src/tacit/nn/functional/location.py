@@ -273,7 +273,8 @@ def _exact(x: Tensor, alpha: Tensor, weight: Tensor | None, start: Tensor, unsur
         if not bool(unsure.all()):
             rows = unsure[:, 0].nonzero()[:, 0]
     y = start.clone()
-    size = {"welsch": _chunk(x) >> 4, "huber": _chunk(x) >> 1}.get(penalty, _chunk(x)) // x.shape[-1] + 1
+    shift = {"welsch": 4, "huber": 1, "truncated_quadratic": 3}.get(penalty, 0)
+    size = (_chunk(x) >> shift) // x.shape[-1] + 1
     for begin in range(0, x.shape[0] if rows is None else len(rows), size):
         these = slice(begin, begin + size) if rows is None else rows[begin : begin + size]
         chosen = (x[these], alpha[these], None if weight is None else weight[these])
