@@ -223,16 +223,23 @@ def _classify(
     state = torch.full(scaled.slack.shape, int(RowState.INACTIVE), dtype=torch.int8, device=mu.device)
     if instance.r == 0:
         return state
-    pushing = scaled.equality | (_push(scaled, mu) > near)
+    push = _push(scaled, mu)
+    left = torch.where(residual <= near, residual, 0.0)
+    # A multiplier counts as zero below `near`, or below less where y is known to more digits than that asks for.
+    known = _accuracy(scaled, touching, torch.where(residual <= near, residual, near))
+    pushing = scaled.equality | (push > (near * known).sqrt().clamp_max(near)[:, None])
     if not instance.has_objective:
         pushing = touching  # every multiplier vanishes: active by value alone, and never called weak
-    # How well y is known: the slack that rows have although they push, and what stationarity leaves over.
-    eps = torch.finfo(mu.dtype).eps
-    known = torch.where(pushing & touching, scaled.slack.abs(), 0.0).amax(1)
-    accuracy = torch.maximum(known, torch.where(residual <= near, residual, 0.0)).clamp(64 * eps, 1e-3)
+    accuracy = _accuracy(scaled, pushing & touching, left)
     exact = scaled.slack >= -8 * accuracy[:, None]
     state[touching & pushing & keep] = int(RowState.ACTIVE)
     state[touching & ~pushing & exact & keep] = int(RowState.WEAK)
     state[touching & ~keep & (pushing | exact)] = int(RowState.DEPENDENT)
     state[scaled.vanishing & (scaled.equality | (scaled.slack >= -near))] = int(RowState.DEPENDENT)
     return state
+
+
+def _accuracy(scaled: _Scaled, holding: Bool[Tensor, "b r"], left: Float[Tensor, " b"]) -> Float[Tensor, " b"]:
+    """How well y is known: the slack of the rows that hold it, or what stationarity leaves over."""
+    slack = torch.where(holding, scaled.slack.abs(), 0.0).amax(1)
+    return torch.maximum(slack, left).clamp(64 * torch.finfo(left.dtype).eps, 1e-3)

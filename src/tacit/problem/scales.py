@@ -14,8 +14,6 @@ from tacit.shapes import Float, Tensor
 
 __all__ = ["probe_direction", "root_eps", "unknown_scale"]
 
-_SMALLEST_SHARE = 1e-4  # an unknown much smaller than its fellows still counts as this share of the largest
-
 
 def root_eps(dtype: torch.dtype) -> float:
     """Half of the dtype's digits: the size under which a squared quantity drowns in rounding."""
@@ -23,11 +21,15 @@ def root_eps(dtype: torch.dtype) -> float:
 
 
 def unknown_scale(instance: Instance, y: Float[Tensor, "b m"]) -> Float[Tensor, "b m"]:
-    """The natural size of every unknown: its own magnitude, or a share of the largest, or that of the inputs."""
+    """The natural size of every unknown: its own magnitude, or a share of the largest, or that of the inputs.
+
+    An unknown much smaller than its fellows still counts as a quarter of the digits below them: 1e-4 in float64, 2e-2 in
+    float32, so that half of the dtype's digits of it are more than a rounding of the largest.
+    """
     largest = y.abs().amax(1) if instance.batch else y.new_zeros(0)
     unit = torch.maximum(largest, instance.input_size(y).clamp_max(1.0))
     unit = torch.where(unit > 0, unit, torch.ones_like(unit))
-    return torch.maximum(y.abs(), _SMALLEST_SHARE * unit[:, None])
+    return torch.maximum(y.abs(), root_eps(y.dtype) ** 0.5 * unit[:, None])
 
 
 def probe_direction(scale: Float[Tensor, "b m"]) -> Float[Tensor, "b m"]:
