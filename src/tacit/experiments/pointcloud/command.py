@@ -36,7 +36,9 @@ def register(experiments: Any) -> None:
 
 
 def _common_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", default="", metavar="PATH", help="file or folder; default: $TACIT_DATA, or embedded")
+    parser.add_argument(
+        "--data", default="", metavar="PATH", help="file or folder; default: ModelNet40 in $TACIT_DATA, or embedded"
+    )
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, ... (default: a GPU if there is one)")
 
 
@@ -59,7 +61,7 @@ def _train(arguments: argparse.Namespace) -> None:
     with World.start(arguments.device, arguments.timeout) as world:
         names = ("resume", "save_every", "tensorboard", "compile", "quiet")
         how = {name: getattr(arguments, name) for name in names}
-        result = train(*open_data(arguments.data), config, arguments.folder, world, **how)
+        result = train(*open_data(arguments.data, config.points), config, arguments.folder, world, **how)
         if world.first:
             print(_shown(result["rows"]))
             print(f"{arguments.folder / 'result.json'}")
@@ -74,7 +76,7 @@ def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
 def _evaluate(arguments: argparse.Namespace) -> None:
     with World.start(arguments.device) as world:
         model, config, _ = load_model(arguments.model, world.device)
-        clouds = open_data(arguments.data)[1].spread(config.clouds).to(world.device)
+        clouds = open_data(arguments.data, config.points)[1].spread(config.clouds).to(world.device)
         rows = trials(model, clouds, config, world, [float(share) for share in arguments.shares.split(",")])
         if world.first:
             print(_shown(rows))

@@ -1,4 +1,4 @@
-"""Where clouds come from: one file a form; `open_data` tells them apart.
+"""Where clouds come from: one file a form.
 
 npz.py        one .npz, or a folder of train-*.npz and test-*.npz
 hdf5.py       ModelNet40 as `modelnet40_ply_hdf5_2048`

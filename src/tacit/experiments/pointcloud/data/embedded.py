@@ -52,7 +52,7 @@ def shape(name: str, points: int, random: Random) -> Points:
     parts = _MAKERS[name](random)
     drawn = int(points / random.uniform(0.6, 1.0)) + 1  # more than needed: the far side is cut away
     area = np.array([part.area for part in parts])
-    counts = random.multinomial(drawn, area / area.sum())
+    counts = random.multinomial(drawn, area / area.sum()).tolist()
     cloud = np.concatenate([part.draw(count) for part, count in zip(parts, counts)])
     cloud = _deformed(cloud, random)
     side = cloud @ _direction(random)

@@ -68,7 +68,7 @@ def _arrays(path: Path, needed: Iterable[str]) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise DataError(f"{path} does not exist.")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError) as error:
         raise DataError(
