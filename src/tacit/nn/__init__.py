@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.nn import functional
+from tacit.nn.convex_program import ConvexProgram
 from tacit.nn.lp_ball import LpBall
 from tacit.nn.lp_sphere import LpSphere
 from tacit.nn.projected_linear import ProjectedLinear, insert_projection
@@ -12,6 +13,7 @@ from tacit.nn.robust_vector_pool import RobustVectorPool
 from tacit.nn.simplex import Simplex
 
 __all__ = [
+    "ConvexProgram",
     "LpBall",
     "LpSphere",
     "ProjectedLinear",

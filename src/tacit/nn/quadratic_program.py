@@ -74,7 +74,7 @@ class QuadraticProgram(torch.nn.Module):
         h: Shaped[Tensor, "..."] | None = None,
     ) -> Shaped[Tensor, "..."]:
         """Return u `(batch, n)`, or `(n,)` when nothing has a batch axis; what is given here goes before the layer's own."""
-        return quadratic_program(*self._six(Q, q, A, b, G, h), **self.options)  # type: ignore[arg-type]
+        return quadratic_program(*self._six(Q, q, A, b, G, h), **self.options)
 
     def solve(
         self,
@@ -86,7 +86,7 @@ class QuadraticProgram(torch.nn.Module):
         h: Shaped[Tensor, "..."] | None = None,
     ) -> Solution:
         """Return all that is known of the answers: multipliers, residual, status; detached, batch first."""
-        return solve_quadratic_program(*self._six(Q, q, A, b, G, h), **self.options)  # type: ignore[arg-type]
+        return solve_quadratic_program(*self._six(Q, q, A, b, G, h), **self.options)
 
     def problem(self) -> Problem:
         """Return the declaration for one sample: inputs Q, q, A, b, G, h, those left out as zeros or with no rows; u `(n,)`."""

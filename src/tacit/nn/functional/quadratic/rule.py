@@ -16,11 +16,12 @@ from typing import Any
 import torch
 
 from tacit.implicit import Implicit, attach, pull_back, solve_attached
-from tacit.nn.functional.quadratic.answer import Answer, Factors
+from tacit.nn.functional.quadratic.answer import Answer
 from tacit.nn.functional.quadratic.arguments import declared
 from tacit.node.transforms import is_transformed
 from tacit.node.warn import report_flags
 from tacit.problem import Instance
+from tacit.problem.problem import Problem
 from tacit.shapes import Float, Tensor
 
 __all__ = ["Plan", "differentiate", "differentiate_forward"]
@@ -28,7 +29,10 @@ __all__ = ["Plan", "differentiate", "differentiate_forward"]
 
 @dataclass
 class Plan:
-    """What the rule needs besides tensors: sizes, which inputs are batched, the policy, and the factors of plain calls."""
+    """What the rule needs besides tensors: sizes, which inputs are batched, the policy, and the factors of plain calls.
+
+    `problem` is another declaration than that of a quadratic program; then there are no factors, only the inverse.
+    """
 
     dims: tuple[int | None, ...]
     p: int
@@ -36,10 +40,12 @@ class Plan:
     policy: Implicit
     answer: Answer | None = None
     flags: list[Tensor] = field(default_factory=list)
+    problem: Problem | None = None
 
     def instance(self, tensors: tuple[Tensor, ...], u: Tensor) -> Instance:
         """The declared problem at these inputs."""
-        return Instance(declared(self.p, self.q), tensors, self.dims, u.shape[1:], u.shape[0], self.p, self.q)
+        problem = declared(self.p, self.q) if self.problem is None else self.problem
+        return Instance(problem, tensors, self.dims, u.shape[1:], u.shape[0], self.p, self.q)
 
 
 State = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
@@ -86,11 +92,11 @@ class _Root(torch.autograd.Function):
     def backward(ctx: Any, grad_u: Tensor, grad_nu: Tensor) -> tuple[Tensor | None, ...]:
         u, nu, keep, dead, regular, inverse, *tensors = ctx.saved_tensors
         plan: Plan = ctx.plan
-        needed = [i for i in range(6) if ctx.needs_input_grad[7 + i]]
+        needed = [i for i in range(len(tensors)) if ctx.needs_input_grad[7 + i]]
         for flags in plan.flags:
             report_flags(flags, plan.policy)
         answer = plan.answer
-        grads: list[Tensor | None] = [None] * 6
+        grads: list[Tensor | None] = [None] * len(tensors)
         if torch.is_grad_enabled() or is_transformed() or answer is None:
             if inverse.numel() == 0 and answer is not None:
                 with torch.no_grad():
@@ -150,7 +156,3 @@ def _two_outer(nu: Tensor, w: Tensor, w_nu: Tensor, u: Tensor, shared: bool) -> 
         return torch.addmm(nu.mT @ w, w_nu.mT, u, beta=-1, alpha=-1)
     return torch.bmm(torch.stack([nu, w_nu], 2), torch.stack([w, u], 1)).neg_()
 
-
-def factors_of(plan: Plan) -> Factors | None:
-    """The factors of a plain call."""
-    return None if plan.answer is None else plan.answer.factors
