@@ -14,23 +14,26 @@ from typing import Any
 
 import torch
 
+from tacit.errors import GradientError
 from tacit.implicit.kkt import kept_rows, mark
 from tacit.implicit.nonsmooth import balances_at_kink
 from tacit.implicit.policy import Implicit
 from tacit.linalg import (
     KrylovResult,
     Structure,
+    StructuredMatrix,
     bordered_solve,
     conjugate_gradients,
     detect_structure,
     equilibrate,
     factor,
     minres,
+    misfit,
 )
 from tacit.problem import Flag, Instance
 from tacit.problem.active_set import RowState
 from tacit.problem.letters import stacked_residual
-from tacit.problem.scales import probe_direction, unknown_scale
+from tacit.problem.scales import probe_direction, root_eps, unknown_scale
 from tacit.shapes import Bool, Float, Int, Tensor
 
 __all__ = ["Survey", "kkt_product", "solve_matrix_free", "survey"]
@@ -121,7 +124,10 @@ def solve_matrix_free(
     ):
         structure = detect_structure(product, m, y.dtype, y.device, instance.batch)
     if structure is not None:
-        return _by_structure(structure, product, instance, A if A is not None else y.new_zeros(instance.batch, r, m), v)
+        H = structure.recover(product, m, v.dtype, v.device, instance.batch)
+        if policy.structure is not None:
+            _insist(structure, misfit(H, product))
+        return _by_structure(H, A if A is not None else y.new_zeros(instance.batch, r, m), v)
     if A is not None and policy.preconditioner is None:
         w, trouble = _in_null_space(product, A, keep, v, policy)
     elif not r:
@@ -180,11 +186,19 @@ def _size(product: Callable[[Tensor], Tensor], like: Float[Tensor, "b m"]) -> Fl
     return torch.where(size > 0, size, 1.0)
 
 
-def _by_structure(
-    structure: Structure, product: Callable[[Tensor], Tensor], instance: Instance, A: Tensor, v: Tensor
-) -> tuple[Tensor, Tensor]:
-    m = instance.m
-    H = structure.recover(product, m, v.dtype, v.device, instance.batch)
+def _insist(structure: Structure, error: Float[Tensor, " b"]) -> None:
+    """Refuse a declared structure that the Hessian does not have: its solve would be silently wrong."""
+    wrong = (error > root_eps(error.dtype)).nonzero().flatten().tolist()
+    if wrong:
+        raise GradientError(
+            f"Implicit(structure={structure!r}) expects a Hessian of that structure; in samples {wrong[:8]} it has entries "
+            f"elsewhere (relative size {float(error.max()):.1e}). Declare a wider structure, or leave structure=None, which "
+            "sees a narrow band by itself."
+        )
+
+
+def _by_structure(H: StructuredMatrix, A: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    m = A.shape[2]
     solved = bordered_solve(H, A, v[:, :m, None], v[:, m:, None])
     w = torch.cat([solved.dy, solved.dnu], dim=1)[..., 0]
     bad = ~solved.ok | (solved.rcond < 256 * torch.finfo(v.dtype).eps)

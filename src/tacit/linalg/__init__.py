@@ -25,6 +25,7 @@ from tacit.linalg.structured import (
     StructuredFactor,
     StructuredMatrix,
     detect_structure,
+    misfit,
 )
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "minimum_norm",
     "minimum_norm_map",
     "minres",
+    "misfit",
     "reduced_inertia",
     "sign_constrained_least_squares",
     "solution_family",

@@ -29,6 +29,7 @@ __all__ = [
     "StructuredFactor",
     "StructuredMatrix",
     "detect_structure",
+    "misfit",
 ]
 
 Operator = Callable[[Tensor], Tensor]
@@ -355,8 +356,7 @@ def detect_structure(
         return None
     z = spread_vectors(m, torch.empty(0, dtype=dtype, device=device))[:, 1].expand(batch, m)
     truth = matvec(z)
-    finite = truth.isfinite().all(-1)
-    if not bool(finite.any()):
+    if not bool(truth.isfinite().all(-1).any()):
         return None
     candidates: list[Structure] = [Diagonal()]
     width = 1
@@ -364,12 +364,20 @@ def detect_structure(
         candidates.append(Banded(width))
         width *= 2
     for structure in candidates:
-        K = structure.recover(matvec, m, dtype, device, batch)
-        error = (K.matvec(z[:, :, None])[:, :, 0] - truth).abs()
-        bound = 100 * torch.finfo(dtype).eps * K.row_sums().amax(-1)
-        if bool(((error.amax(-1) <= bound) | ~finite).all()):
+        error = misfit(structure.recover(matvec, m, dtype, device, batch), lambda _: truth)
+        if bool((error <= 100 * torch.finfo(dtype).eps).all()):
             return structure
     return None
+
+
+def misfit(K: StructuredMatrix, matvec: Operator) -> Float[Tensor, " b"]:
+    """Return how far the operator is from `K` on one vector without pattern, relative to `K`; 0 where it is not finite."""
+    size = K.row_sums()
+    z = spread_vectors(size.shape[1], size[:0, :0])[:, 1].expand_as(size)
+    truth = matvec(z)
+    error = (K.matvec(z[:, :, None])[:, :, 0] - truth).abs().amax(-1)
+    size = size.amax(-1)
+    return torch.where(truth.isfinite().all(-1), torch.where(error > 0, error / size, 0.0), 0.0)
 
 
 def _largest(v: Float[Tensor, "b m k"]) -> Float[Tensor, " b"]:
