@@ -9,10 +9,13 @@ from typing import Any
 from tacit.experiments.common.config import add_arguments, from_arguments
 from tacit.experiments.common.distributed import World
 from tacit.experiments.common.report import markdown
-from tacit.experiments.pointcloud.config import SHARES, Config
+from tacit.experiments.pointcloud.config import POOLINGS, SHARES, Config
 from tacit.experiments.pointcloud.data.source import open_data
 from tacit.experiments.pointcloud.evaluate import load_model, trials
-from tacit.experiments.pointcloud.table import TABLES, collect, write_report
+from tacit.experiments.pointcloud.model import PointNet
+from tacit.experiments.pointcloud.paper import PAPER
+from tacit.experiments.pointcloud.plots import curves, draw_attention, draw_gallery
+from tacit.experiments.pointcloud.table import TABLES, collect, finished, table, write_report
 from tacit.experiments.pointcloud.table import run as run_table
 from tacit.experiments.pointcloud.train import train
 
@@ -25,14 +28,15 @@ def register(experiments: Any) -> None:
     commands = experiments.add_parser("pointcloud", help=about, description=about).add_subparsers(
         title="commands", required=True, metavar="COMMAND"
     )
-    for name, function, text in (
-        ("train", _train, "train one model and test it under outliers"),
-        ("evaluate", _evaluate, "test a trained model"),
-        ("table", _table, "train and test all that a table of the paper needs; finished runs are not repeated"),
+    for name, options, run, text in (
+        ("train", _train_arguments, _train, "train one model and test it under outliers"),
+        ("evaluate", _evaluate_arguments, _evaluate, "test a trained model"),
+        ("table", _table_arguments, _table, "do all trainings of a table of the paper that are not done yet"),
+        ("plot", _plot_arguments, _plot, "draw accuracy against outliers, clouds, and what each pooling attends to"),
     ):
         parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        parser.set_defaults(run=function)
-        function.__globals__[f"_{name}_arguments"](parser)
+        parser.set_defaults(run=run)
+        options(parser)
 
 
 def _common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,6 +105,36 @@ def _table(arguments: argparse.Namespace) -> None:
     if arguments.collect:
         collect(found, arguments.collect)
     print(write_report(arguments.table, found, arguments.folder))
+
+
+def _plot_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--folder", type=Path, default=Path("runs/pointcloud"), help="of the runs")
+    parser.add_argument("--out", type=Path, help="where the figures go (default: the folder of the runs)")
+    parser.add_argument("--suffix", default=".png", help=".png, .svg or .pdf")
+    parser.add_argument("--no-paper", action="store_true", help="without the paper's own curves")
+    _common_arguments(parser)
+
+
+def _plot(arguments: argparse.Namespace) -> None:
+    out = arguments.out or arguments.folder
+    found, paths = finished(arguments.folder), []
+    for name, title in (("1", "trained with the same outliers"), ("2", "trained without outliers")):
+        cells = table(name, found)
+        if len({share for _, share, _ in cells}) > 1:
+            paths.append(out / f"table{name}{arguments.suffix}")
+            curves(cells, paths[-1], None if arguments.no_paper else PAPER[name], f"PointNet, {title}")
+    clouds = open_data(arguments.data)[1]
+    paths.append(out / f"gallery{arguments.suffix}")
+    draw_gallery(clouds, paths[-1])
+    models: dict[str, PointNet] = {}
+    for path in sorted(arguments.folder.glob("*/model.pt")):
+        model, config, classes = load_model(path)
+        if config.outliers == 0 and classes == clouds.classes:
+            models.setdefault(config.pooling, model)
+    if models:
+        paths.append(out / f"attention{arguments.suffix}")
+        draw_attention(dict(sorted(models.items(), key=lambda item: POOLINGS.index(item[0]))), clouds, paths[-1])
+    print("\n".join(map(str, paths)))
 
 
 def _shown(rows: list[dict[str, float]]) -> str:

@@ -33,7 +33,7 @@ class PointNet(torch.nn.Module):
 
     >>> model = PointNet(40, "huber")
     >>> sum(parameter.numel() for parameter in model.parameters())
-    816424
+    819624
     >>> model(torch.randn(2, 128, 3)).shape
     torch.Size([2, 40])
     """

@@ -25,6 +25,7 @@ __all__ = ["attention", "curves", "draw_attention", "draw_gallery"]
 NAMES = {name: name.replace("_", " ").replace("huber", "Huber").replace("welsch", "Welsch") for name in POOLINGS}
 COLOURS = dict(zip(POOLINGS, ("#c2410c", "#8a8f98", "#9a7400", "#1769aa", "#8e44ad", "#2e7d32")))
 MARKS = dict(zip(POOLINGS, "osv^DX"))
+SHOWN = 1024  # points of a cloud in a figure
 Figures = Mapping[tuple[str, float, str], Sequence[float]]
 
 
@@ -37,22 +38,23 @@ def curves(
     """
     plt = _pyplot()
     figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.7), sharey=True, constrained_layout=True)
-    for axis, metric, label in zip(axes, ("top1", "mAP"), ("top-1 accuracy in %", "mean average precision × 100")):
+    for axis, metric, name in zip(axes, ("top1", "mAP"), ("top-1 accuracy in %", "mean average precision × 100")):
         for pooling in POOLINGS:
-            shares = sorted({share for name, share, kind in cells if name == pooling and kind == metric})
+            shares = sorted({share for other, share, kind in cells if other == pooling and kind == metric})
             if not shares:
                 continue
             values = torch.tensor([[*_summary(cells[pooling, share, metric])] for share in shares])
             at, colour = [100 * share for share in shares], COLOURS[pooling]
-            axis.plot(at, values[:, 1], color=colour, marker=MARKS[pooling], markersize=4, label=NAMES[pooling])
+            label = NAMES[pooling] if metric == "top1" else None
+            axis.plot(at, values[:, 1], color=colour, marker=MARKS[pooling], markersize=4, label=label)
             axis.fill_between(at, values[:, 0], values[:, 2], color=colour, alpha=0.2, linewidth=0)
             theirs = {
                 share: value
-                for (name, share, kind), value in (paper or {}).items()
-                if (name, kind) == (pooling, metric)
+                for (other, share, kind), value in (paper or {}).items()
+                if (other, kind) == (pooling, metric)
             }
             axis.plot([100 * share for share in theirs], list(theirs.values()), color=colour, alpha=0.35, linestyle=":")
-        axis.set(xlabel="outliers in %", title=label, ylim=(0, 102))
+        axis.set(xlabel="outliers in %", title=name, ylim=(0, 102))
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False, fontsize=8)
@@ -76,7 +78,7 @@ def draw_gallery(
     panels = []
     for share in shares:
         random = generator(0, "gallery", float(share))
-        batch = draw(clouds, rows, points, random)
+        batch = draw(clouds, rows, SHOWN, random)
         cloud, replaced = with_outliers(batch.points, share, random, batch.mask)
         panels.append([(cloud[i], replaced[i].float()) for i in range(len(rows))])
     titles = [clouds.classes[label] for label in chosen]
@@ -94,13 +96,12 @@ def attention(model: PointNet, points: Float[Tensor, "n 3"], label: int) -> Floa
 
 
 def draw_attention(
-    models: Mapping[str, PointNet], clouds: Clouds, path: Path, share: float = 0.2, columns: int = 5, points: int = 1024
+    models: Mapping[str, PointNet], clouds: Clouds, path: Path, share: float = 0.2, columns: int = 5
 ) -> None:
     """Draw the same clouds once a model, each point coloured by `attention`, outliers as rings."""
-    chosen = torch.linspace(0, len(clouds.classes) - 1, min(columns, len(clouds.classes))).round().long().unique()
-    rows = torch.stack([(clouds.labels == label).nonzero()[0, 0] for label in chosen])
+    chosen, rows = _examples(clouds, columns)
     random = generator(0, "attention")
-    batch = draw(clouds, rows, points, random)
+    batch = draw(clouds, rows, SHOWN, random)
     cloud, replaced = with_outliers(batch.points, share, random, batch.mask)
     panels = []
     for model in models.values():
@@ -111,6 +112,13 @@ def draw_attention(
         for name, panel in zip(models, panels)
     ]
     _grid(panels, [clouds.classes[label] for label in chosen], labels, path, rings=replaced)
+
+
+def _examples(clouds: Clouds, count: int) -> tuple[Tensor, Tensor]:
+    """Return `count` classes, evenly spread, and the row of the first cloud of each."""
+    classes = torch.linspace(0, len(clouds.classes) - 1, min(count, len(clouds.classes))).round().long()
+    classes = classes[torch.isin(classes, clouds.labels)]
+    return classes, torch.stack([(clouds.labels == label).nonzero()[0, 0] for label in classes])
 
 
 def _on(panel: Sequence[tuple[Tensor, Tensor]], replaced: Tensor) -> float:
@@ -136,7 +144,7 @@ def _grid(
         subplot_kw={"projection": "3d"},
         squeeze=False,
     )
-    figure.subplots_adjust(left=0.09, right=0.995, bottom=0.01, top=0.93, wspace=0, hspace=0)
+    figure.subplots_adjust(left=0.06, right=0.995, bottom=0.01, top=0.93, wspace=0, hspace=0)
     for i, (row, label) in enumerate(zip(axes, labels)):
         for j, (axis, (cloud, value)) in enumerate(zip(row, panels[i])):
             order = value.argsort()  # what matters most is drawn last
@@ -152,7 +160,7 @@ def _grid(
                 axis.scatter(a, c, b, s=28, facecolors="none", edgecolors="#d1495b", linewidths=0.6)
             axis.set(xlim=(-0.75, 0.75), ylim=(-0.75, 0.75), zlim=(-0.75, 0.75))
             axis.view_init(18, -60)
-            axis.set_box_aspect((1, 1, 1), zoom=1.35)
+            axis.set_box_aspect((1, 1, 1), zoom=1.25)
             axis.set_axis_off()
             if i == 0:
                 axis.set_title(titles[j].replace("_", " "), fontsize=9, pad=0)

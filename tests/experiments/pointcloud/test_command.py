@@ -1,0 +1,65 @@
+"""`tacit pointcloud ...` from the words to the files."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.pointcloud.data import forms
+from tacit.experiments.command import main
+from tacit.experiments.common.files import read_json
+
+
+@pytest.fixture
+def source(tmp_path):
+    return str(forms.write_npz(tmp_path / "data.npz"))
+
+
+SMALL = ["--points", "8", "--epochs", "2", "--batch", "3", "--shares", "0,0.5", "--device", "cpu"]
+
+
+def test_train_then_evaluate_shows_the_same_table(tmp_path, source, capsys):
+    folder = str(tmp_path / "run")
+    assert main(["pointcloud", "train", *SMALL, "--data", source, "--folder", folder, "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["pointcloud", "evaluate", folder, "--data", source, "--shares", "0,0.5", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out.strip() in shown
+    assert "| 50%" in shown
+
+
+def test_a_second_training_in_the_same_folder_is_refused_and_resume_returns_the_result(tmp_path, source, capsys):
+    words = ["pointcloud", "train", *SMALL, "--data", source, "--folder", str(tmp_path / "run"), "--quiet"]
+    assert main(words) == 0
+    assert main(words) == 1
+    assert "CheckpointError" in capsys.readouterr().err
+    assert main([*words, "--resume"]) == 0
+
+
+def test_a_config_file_with_an_unknown_key_is_refused_with_the_nearest(tmp_path, capsys):
+    (tmp_path / "run.toml").write_text("poling = 'max'")
+    assert main(["pointcloud", "train", "--config", str(tmp_path / "run.toml")]) == 1
+    assert "Did you mean 'pooling'?" in capsys.readouterr().err
+
+
+def test_missing_data_end_the_command_with_a_sentence(capsys):
+    assert main(["pointcloud", "train", "--data", "nowhere", "--quiet"]) == 1
+    assert "tacit: DataError: The data nowhere do not exist." in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_table_is_run_reported_and_plotted_and_not_run_twice(tmp_path, source, capfd):
+    words = ["pointcloud", "table", "2", *SMALL, "--data", source, "--folder", str(tmp_path / "runs")]
+    collected = tmp_path / "collected.json"
+    assert main([*words, "--poolings", "max,quadratic", "--workers", "2", "--collect", str(collected)]) == 0
+    assert set(read_json(collected)) == {"max-0pc-seed0", "quadratic-0pc-seed0"}
+    said = capfd.readouterr()
+    assert "paper 50%" in said.out and "finished after" in said.err
+    assert main([*words, "--poolings", "max,quadratic"]) == 0
+    assert "started" not in capfd.readouterr().err
+    assert main(["pointcloud", "plot", "--folder", str(tmp_path / "runs"), "--data", source]) == 0
+    for name in ("table2.png", "gallery.png", "attention.png"):
+        assert (tmp_path / "runs" / name).exists()
+
+
+def test_a_table_of_a_pooling_that_does_not_exist_is_refused(capsys):
+    assert main(["pointcloud", "table", "2", "--poolings", "max,hubert"]) == 1
+    assert "Did you mean 'huber'?" in capsys.readouterr().err

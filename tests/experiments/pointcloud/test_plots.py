@@ -1,0 +1,39 @@
+"""Figures are drawn, and show what they say."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tacit.experiments.pointcloud.evaluate import load_model
+from tacit.experiments.pointcloud.model import PointNet
+from tacit.experiments.pointcloud.paper import PAPER
+from tacit.experiments.pointcloud.plots import attention, curves, draw_attention, draw_gallery
+
+pytest.importorskip("matplotlib")
+
+
+def test_curves_with_and_without_the_papers(tmp_path):
+    cells = {key: [value, value - 1] for key, value in PAPER["2"].items() if key[0] in ("max", "huber")}
+    curves(cells, tmp_path / "a" / "one.png")
+    curves(cells, tmp_path / "two.svg", PAPER["2"], "title")
+    assert (tmp_path / "a" / "one.png").stat().st_size > 5000
+    assert "<svg" in (tmp_path / "two.svg").read_text()
+
+
+@pytest.mark.parametrize(("pooling", "share"), [("max", 0.5), ("quadratic", 1.0)])
+def test_max_pooling_attends_to_few_points_and_the_mean_to_all(pooling, share):
+    torch.manual_seed(0)
+    model = PointNet(5, pooling)
+    points = torch.randn(4000, 3)
+    seen = attention(model, points, 2)
+    assert seen.max() == 1
+    assert ((seen > 0).float().mean() <= share) if pooling == "max" else bool((seen > 0).all())
+
+
+def test_gallery_and_attention_are_drawn(tmp_path, data, trained):
+    draw_gallery(data[1], tmp_path / "gallery.png", shares=(0.0, 0.5), columns=3)
+    model, _, _ = load_model(trained)
+    draw_attention({"quadratic": model}, data[1], tmp_path / "attention.png", columns=2)
+    for name in ("gallery.png", "attention.png"):
+        assert (tmp_path / name).stat().st_size > 5000
