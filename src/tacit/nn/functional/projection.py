@@ -22,6 +22,7 @@ from tacit.nn.functional.arguments import (
     choice,
     dims_of,
     full_precision,
+    in_forward_mode,
     need_floating,
     per_row,
     restore,
@@ -29,6 +30,7 @@ from tacit.nn.functional.arguments import (
     working_dtype,
 )
 from tacit.nn.functional.lp_curved import project_curved
+from tacit.nn.functional.projected import Target, project, scaled_norm
 from tacit.nn.functional.threshold import support
 from tacit.shapes import Bool, Float, Tensor
 
@@ -62,7 +64,9 @@ def lp_sphere(x: Tensor, p: float, radius: float | Tensor = 1.0, dim: int = -1, 
     p = checked_p(p)
     choice(plateau, ("zero", "printed"), "plateau")
 
-    def project(rows: Rows, r: Column) -> Rows:
+    def project_rows(rows: Rows, r: Column) -> Rows:
+        if p in (1, 2, math.inf) and not _in_plain_operations():
+            return project(rows, r, Target("sphere", p, plateau))
         if p == 2:
             return _l2_sphere(rows, r)
         if p == 1:
@@ -71,7 +75,7 @@ def lp_sphere(x: Tensor, p: float, radius: float | Tensor = 1.0, dim: int = -1, 
             return _linf_sphere(rows, r, plateau)
         return project_curved(rows, r, p)
 
-    return _along(x, radius, dim, project)
+    return _along(x, radius, dim, project_rows)
 
 
 def lp_ball(x: Tensor, p: float, radius: float | Tensor = 1.0, dim: int = -1, *, plateau: str = "zero") -> Tensor:
@@ -85,20 +89,22 @@ def lp_ball(x: Tensor, p: float, radius: float | Tensor = 1.0, dim: int = -1, *,
     p = checked_p(p)
     choice(plateau, ("zero", "printed"), "plateau")
 
-    def project(rows: Rows, r: Column) -> Rows:
+    def project_rows(rows: Rows, r: Column) -> Rows:
+        if p in (1, 2, math.inf) and not _in_plain_operations():
+            return project(rows, r, Target("ball", p, plateau))
         if math.isinf(p):
             return _linf_ball(rows, r, plateau)
         if p == 2:
-            size = _l2_norm(rows)
-            outside = size > r
-            return rows * torch.where(outside, r / torch.where(outside, size, 1.0), 1.0)
+            s, q = scaled_norm(rows)
+            outside = s * q > r
+            return torch.where(outside, (rows / s) * (r / torch.where(outside, q, 1.0)), rows)
         inside = _norm_at_most(rows, r, p)
         # A point within must not reach the arithmetic of those without, or its zero gradient would be 0 * inf.
         outside = torch.where(inside, 2 * r.detach(), rows)
         projected = _l1_sphere(outside, r, plateau) if p == 1 else project_curved(outside, r, p)
         return torch.where(inside, rows, projected)
 
-    return _along(x, radius, dim, project)
+    return _along(x, radius, dim, project_rows)
 
 
 def simplex(x: Tensor, radius: float | Tensor = 1.0, dim: int = -1) -> Tensor:
@@ -108,11 +114,18 @@ def simplex(x: Tensor, radius: float | Tensor = 1.0, dim: int = -1) -> Tensor:
     tensor([0.7000, 0.3000, 0.0000])
     """
 
-    def project(rows: Rows, r: Column) -> Rows:
+    def project_rows(rows: Rows, r: Column) -> Rows:
+        if not _in_plain_operations():
+            return project(rows, r, Target("simplex", 1.0, "zero"))
         active = support(rows.detach(), r.detach())
         return _onto_face(rows, active.to(rows.dtype), r)
 
-    return _along(x, radius, dim, project)
+    return _along(x, radius, dim, project_rows)
+
+
+def _in_plain_operations() -> bool:
+    """Return whether to spell the projection out: the compiler fuses it, forward mode differentiates it."""
+    return torch.compiler.is_compiling() or in_forward_mode()
 
 
 def checked_p(p: float) -> float:
@@ -141,20 +154,13 @@ def _along(x: Tensor, radius: float | Tensor, dim: int, project: Callable[[Rows,
         return restore(y, x.shape, dims).to(x.dtype)
 
 
-def _l2_norm(x: Rows) -> Column:
-    """Return the L2 norm, without overflow or underflow; a zero row has norm 0 and gradient 0."""
-    if x.dtype == torch.float32:
-        # The squares of float32 numbers fit into float64, whatever they are.
-        return torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float64).to(torch.float32)
-    size = x.detach().abs().amax(-1, keepdim=True)
-    size = torch.where(size > 0, size, 1.0)
-    return size * torch.linalg.vector_norm(x / size, dim=-1, keepdim=True)
-
-
 def _l2_sphere(x: Rows, radius: Column) -> Rows:
-    size = _l2_norm(x)
-    somewhere = size != 0
-    return torch.where(somewhere, x * (radius / torch.where(somewhere, size, 1.0)), radius / math.sqrt(x.shape[-1]))
+    s, q = scaled_norm(x)
+    somewhere = q > 0
+    q = torch.where(somewhere, q, 1.0)
+    y = torch.where(somewhere, (x / s) * (radius / q), radius / math.sqrt(x.shape[-1]))
+    # At a subnormal x the derivative, radius / ||x||, is no number of this dtype.
+    return torch.where((radius.detach() / q.detach() / s).isinf(), y.detach(), y)
 
 
 def _sign(x: Rows) -> Rows:

@@ -12,25 +12,29 @@ import torch
 
 from tacit.shapes import Bool, Float, Tensor
 
-__all__ = ["support"]
+__all__ = ["level", "support"]
 
 _PASSES = 8
 
 
-def support(a: Float[Tensor, "r n"], radius: Float[Tensor, "r 1"]) -> Bool[Tensor, "r n"]:
-    """Return which a_i lie above the threshold: the numbers that stay positive. No autograd; NaN rows give none."""
-    top = a.amax(-1, keepdim=True)
-    below = a - top
+def level(a: Float[Tensor, "r n"], radius: Float[Tensor, "r 1"]) -> tuple[Float[Tensor, "r n"], Float[Tensor, "r 1"]]:
+    """Return `a` less its largest number, and the threshold on that scale, which is below 0. No autograd."""
+    below = a - a.amax(-1, keepdim=True)
     theta = torch.maximum(-radius, (below.sum(-1, keepdim=True) - radius) / a.shape[-1])
     count = theta
     settled = theta
     for _ in range(_PASSES):
-        active = below > theta
-        settled = count
-        count = active.sum(-1, keepdim=True, dtype=a.dtype)
-        theta = (torch.where(active, below, 0.0).sum(-1, keepdim=True) - radius) / count
+        above = (below - theta).relu_()
+        excess = above.sum(-1, keepdim=True) - radius
+        settled, count = count, above.sign_().sum(-1, keepdim=True)
+        theta = theta + excess / count
     unsure = (settled != count) & theta.isfinite()
-    theta = _sorted_threshold(below, radius, theta, unsure)
+    return below, _sorted_threshold(below, radius, theta, unsure)
+
+
+def support(a: Float[Tensor, "r n"], radius: Float[Tensor, "r 1"]) -> Bool[Tensor, "r n"]:
+    """Return which a_i lie above the threshold: the numbers that stay positive. No autograd; NaN rows give none."""
+    below, theta = level(a, radius)
     # In exact arithmetic the largest is always in; a radius lost in rounding must not empty the set.
     return (below > theta) | ((below == 0) & theta.isfinite())
 
