@@ -1,6 +1,6 @@
 """What was slow to read is read once: kept under a name made of the files' names, sizes and times.
 
-The folder is TACIT_CACHE, or `~/.cache/tacit`. A kept file that is damaged is made anew.
+The folder is TACIT_CACHE, or `runs/cache`. A kept file that is damaged is made anew.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["cache_folder", "cached"]
 
 def cache_folder() -> Path:
     """Return where kept data are."""
-    return Path(os.environ.get("TACIT_CACHE", Path.home() / ".cache" / "tacit"))
+    return Path(os.environ.get("TACIT_CACHE", "runs/cache"))
 
 
 def cached(
