@@ -71,7 +71,7 @@ class _Projected(torch.autograd.Function):
 
 def scaled_norm(x: Rows) -> tuple[Column, Column]:
     """Return (s, q) with ||x||_2 = s q, neither of which overflows or vanishes; s has no gradient. A zero row: (1, 0)."""
-    s = torch.linalg.vector_norm(x.detach(), math.inf, dim=-1, keepdim=True)
+    s = x.detach().abs().amax(-1, keepdim=True)
     s = torch.where(s > 0, s, 1.0)
     return s, torch.linalg.vector_norm(x / s, dim=-1, keepdim=True)
 
@@ -90,7 +90,7 @@ def _find(x: Rows, r: Column, target: Target) -> Rows:
         return y if inside is None else torch.where(inside, x, y)
     if target.p == 2:
         return _l2(x, r, ball)
-    y = torch.clamp(x, -r, r)
+    y = torch.maximum(x, -r).minimum(r)
     if ball:
         return y
     # Inside, the first of the largest coordinates alone moves; elsewhere it has its place already.
@@ -101,13 +101,12 @@ def _find(x: Rows, r: Column, target: Target) -> Rows:
 
 
 def _l2(x: Rows, r: Column, ball: bool) -> Rows:
-    s = torch.linalg.vector_norm(x, math.inf, dim=-1, keepdim=True)
-    s = torch.where(s > 0, s, 1.0)
-    y = x / s
-    q = torch.linalg.vector_norm(y, dim=-1, keepdim=True)
+    s, q = scaled_norm(x)
     if ball:
-        return torch.where(s * q > r, y.mul_(r / q), x)
-    return y.mul_(r / torch.where(q > 0, q, 1.0)).add_(torch.where(q > 0, 0.0, r / math.sqrt(x.shape[-1])))
+        outside = s * q > r
+        return (x * torch.where(outside, 1 / s, 1.0)).mul_(torch.where(outside, r / q, 1.0))
+    # A subnormal has no reciprocal, hence the division.
+    return (x / s).mul_(r / torch.where(q > 0, q, 1.0)).add_(torch.where(q > 0, 0.0, r / math.sqrt(x.shape[-1])))
 
 
 def _within_l1(size: Rows, r: Column) -> Bool[Tensor, "r 1"]:
@@ -119,12 +118,14 @@ def _pull(x: Rows, r: Column, y: Rows, v: Rows, target: Target) -> tuple[Rows, C
     if target.p == 2 and target.kind != "simplex":
         return _pull_l2(x, r, y, v, target.kind == "ball")
     if math.isinf(target.p):
-        moved = x.detach().abs() > r.detach() if target.kind == "ball" else y.detach().abs() >= r.detach()
-        s = torch.where(moved, y.detach().sign(), 0.0)
+        # Signs, because arithmetic is quicker than masks: 1 where clamped, else 0.
+        beyond = x.detach().abs() - r.detach() if target.kind == "ball" else y.detach().abs() - r.detach()
+        moved = beyond.sign_().relu_() if target.kind == "ball" else beyond.sign_().add_(1.0)
+        s = y.detach().sign().mul_(moved)
         pull = (s * v).sum(-1, keepdim=True)
         if target.plateau == "zero":
-            return torch.where(moved, 0.0, v), pull
-        share = pull / s.abs().sum(-1, keepdim=True).clamp_min(1.0)
+            return v * moved.neg_().add_(1.0), pull
+        share = pull / moved.sum(-1, keepdim=True).clamp_min(1.0)
         return torch.addcmul(v, s, share, value=-1), pull
     s = y.detach().sign()
     mask = s.abs()
@@ -138,13 +139,9 @@ def _pull(x: Rows, r: Column, y: Rows, v: Rows, target: Target) -> tuple[Rows, C
 
 def _pull_l2(x: Rows, r: Column, y: Rows, v: Rows, ball: bool) -> tuple[Rows, Column]:
     s, q = scaled_norm(x)
-    still = s * q <= r if ball else q == 0  # inside a ball; at the centre of a sphere
-    share = (y * v).sum(-1, keepdim=True) / r
     factor = (r / torch.where(q > 0, q, 1.0)) / s
-    # Beyond the range of the dtype (a subnormal x) there is no derivative to give.
-    still = still.logical_or(factor.isinf()) if not ball else still
-    factor = torch.where(still, 0.0, factor)
-    grad = torch.addcmul(v, y, share / r, value=-1) * factor
-    if ball:
-        return torch.where(still, v, grad), torch.where(still, 0.0, share)
-    return grad, torch.where(q > 0, share, 0.0)
+    # No derivative at the centre, nor beyond the range of the dtype (at a subnormal x); inside a ball, the identity.
+    still = s * q <= r if ball else (q == 0) | factor.isinf()
+    share = torch.where(still, 0.0, (y * v).sum(-1, keepdim=True) / r)
+    factor = torch.where(still, 1.0 if ball else 0.0, factor)
+    return torch.addcmul(v, y, share / r, value=-1) * factor, share

@@ -149,7 +149,7 @@ def _along(x: Tensor, radius: float | Tensor, dim: int, project: Callable[[Rows,
         r = per_row(radius, working, dims, "radius")
         if isinstance(radius, Tensor):
             # A row that is not finite gives its radius, which others may share, no gradient.
-            r = torch.where(rows.isfinite().all(-1, keepdim=True), r, r.detach())
+            r = torch.where(rows.detach().abs().amax(-1, keepdim=True).isfinite(), r, r.detach())
         y = project(rows, r)
         return restore(y, x.shape, dims).to(x.dtype)
 
