@@ -26,17 +26,23 @@ def project_curved(x: Rows, radius: Column, p: float) -> Rows:
 
     The solution is found without autograd; two Newton steps on the KKT system attach two derivatives in x and radius.
     """
-    sign = torch.where(x.detach() >= 0, 1.0, -1.0).to(x.dtype)
-    a = (x * sign) / radius
+    sign = torch.where(x.detach() >= 0, 1.0, -1.0).double()
+    r = radius.double()  # powers of float32 numbers overflow float32
+    a = (x.double() * sign) / r
     with torch.no_grad():
         fixed = a.detach()
-        outside = _power_sum(fixed, p) > 1
-        mu_out, mu_in = _outside(torch.where(outside, fixed, 2.0), p), _inside(torch.where(outside, 0.0, fixed), p)
-        mu = torch.where(outside, mu_out[1], mu_in[1])
-        u = torch.where(outside, mu_out[0], mu_in[0])
+        outside = ~(fixed.amax(-1, keepdim=True) <= 1) | (_power_sum(fixed, p) > 1)
+        if _finished(outside):
+            u, mu = _outside(fixed, p)
+        else:
+            (u_out, mu_out), (u_in, mu_in) = (
+                _outside(fixed.where(outside, 2.0), p),
+                _inside(fixed.where(~outside, 0.0), p),
+            )
+            u, mu = torch.where(outside, u_out, u_in), torch.where(outside, mu_out, mu_in)
     for _ in range(2):
         u, mu = _attached(a, u, mu, p)
-    return sign * u * radius
+    return (sign * u * r).to(x.dtype)
 
 
 def _power_sum(u: Rows, p: float) -> Column:
@@ -45,7 +51,8 @@ def _power_sum(u: Rows, p: float) -> Column:
 
 def _attached(a: Rows, u: Rows, mu: Column, p: float) -> tuple[Rows, Column]:
     """Return (u, mu) after the derivative of one Newton step on the KKT system; the values stay."""
-    positive = u.detach() > 0
+    # A coordinate next to nothing counts as zero: the derivatives of its powers overflow.
+    positive = u.detach() > (1e-60 if p < 2 else 0.0)
     safe = torch.where(positive, u, 1.0)
     normal = torch.where(positive, safe.pow(p - 1), 0.0)
     # For p < 2 a zero coordinate is held: the curvature of the sphere there is infinite.
@@ -70,17 +77,30 @@ def _outside(a: Rows, p: float) -> tuple[Rows, Column]:
     high = top * _power_sum(a / top, dual).pow(1 / dual)
     low = torch.zeros_like(high)
     mu = (high - 1).clamp_min(0.5 * high)
-    u = a
+    done = torch.zeros_like(mu, dtype=torch.bool)
     for _ in range(_OUTER):
         u = _coordinates(a, mu, p)
         normal = u.pow(p - 1)
         size = _power_sum(u, p)
         low, high = torch.where(size >= 1, mu, low), torch.where(size <= 1, mu, high)
-        slope = -p * (normal * normal / _stiffness(u, mu, p)).sum(-1, keepdim=True)
-        newton = mu - (size - 1) / slope
+        fall = p * (normal * normal / _stiffness(u, mu, p)).sum(-1, keepdim=True)
+        # Newton on size^(-1/dual), which is nearly linear in mu where the size itself is a steep power.
+        newton = mu + dual * size * (size.pow(1 / dual) - 1) / fall
         trusted = (newton > low) & (newton < high)
-        mu = torch.where(size == 1, mu, torch.where(trusted, newton, 0.5 * low + 0.5 * high))
+        new = torch.where(trusted, newton, 0.5 * low + 0.5 * high)
+        new = torch.where(done | (size == 1), mu, new)
+        done = done | ~((new - mu).abs() > 4 * torch.finfo(a.dtype).eps * mu)
+        mu = new
+        if _finished(done):
+            break
     return _coordinates(a, mu, p), mu
+
+
+def _finished(done: Bool[Tensor, "..."]) -> bool:
+    """Return whether all are done, where that can be seen for nothing: not on an accelerator, in a graph, under vmap."""
+    if not done.is_cpu or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(done):
+        return False
+    return bool(done.all())
 
 
 def _stiffness(u: Rows, mu: Column, p: float) -> Rows:
@@ -93,12 +113,17 @@ def _coordinates(a: Rows, mu: Column, p: float) -> Rows:
     if p > 2:
         u = torch.minimum(a, (a / mu).pow(1 / (p - 1)))
         for _ in range(_INNER):
-            u = (u - (u + mu * u.pow(p - 1) - a) / _stiffness(u, mu, p)).clamp_min(0.0)
+            before, u = u, (u - (u + mu * u.pow(p - 1) - a) / _stiffness(u, mu, p)).clamp_min(0.0)
+            if _finished((before - u).abs() <= 4e-16 * u):
+                break
         return u
     power = 1 / (p - 1)
     v = torch.minimum(a.pow(p - 1), a / mu)
     for _ in range(_INNER):
-        v = (v - (v.pow(power) + mu * v - a) / (power * v.pow(power - 1) + mu)).clamp_min(0.0)
+        steep = v.pow(power - 1)
+        before, v = v, (v - (steep * v + mu * v - a) / (power * steep + mu)).clamp_min(0.0)
+        if _finished((before - v).abs() <= 4e-16 * v):
+            break
     return v.pow(power)
 
 
