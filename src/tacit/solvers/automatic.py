@@ -82,28 +82,33 @@ class Automatic(Solver):
         self, instance: Instance, start: Float[Tensor, "b m"]
     ) -> Iterator[tuple[Callable[[Instance, Tensor], Found], Float[Tensor, "b m"]]]:
         """What to try, and from where."""
-        n, callback = self.max_iter, self.callback
+        # What the first method could not do in its steps, the others do in half of them or not at all.
+        n, few, callback = self.max_iter, max(self.max_iter // 2, 1), self.callback
         aside, across = start + _spread(start, 0.1), start - _spread(start, 0.5)
         if not instance.has_objective:
             yield self._feasible, start
             yield self._feasible, aside
             yield self._feasible, across
-            yield InteriorPoint(self.tol, n).solve, start
+            yield InteriorPoint(self.tol, few).solve, start
         elif instance.r:
             yield InteriorPoint(self.tol, n, callback=callback).solve, start
             yield self._from_feasible, start
-            yield InteriorPoint(self.tol, n, barrier=1e-3).solve, aside
-            yield InteriorPoint(self.tol, n).solve, across
+            yield InteriorPoint(self.tol, few, barrier=1e-3).solve, aside
+            yield InteriorPoint(self.tol, few).solve, across
         else:
             yield Newton(self.tol, n, callback=callback).solve, start
-            yield InteriorPoint(self.tol, n).solve, start
-            yield Newton(self.tol, n, scaled=True).solve, start
-            yield Newton(self.tol, n).solve, aside
+            yield InteriorPoint(self.tol, few).solve, start
+            yield Newton(self.tol, few, scaled=True).solve, start
+            yield Newton(self.tol, few).solve, aside
 
     def _from_feasible(self, instance: Instance, start: Float[Tensor, "b m"]) -> Found:
-        """An interior point with little barrier, from the nearest feasible point; without one that is the verdict."""
+        """An interior point with hardly a barrier, from the nearest feasible point; without one that is the verdict.
+
+        So it goes where the objective falls, however gently: the barrier's own push may lead away, and into a level region.
+        """
         found = restore(instance, start, tol=self.tol, max_iter=self.max_iter)
-        result = InteriorPoint(self.tol, self.max_iter, barrier=1e-3).solve(instance, found.u)
+        steps = max(self.max_iter // 2, 1)
+        result = InteriorPoint(self.tol, steps, barrier=1e-5).solve(instance, found.u)
         lost = (result.status != Status.CONVERGED) & (found.status == Status.INFEASIBLE)
         return replace(result, status=torch.where(lost, int(Status.INFEASIBLE), result.status))
 
