@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from tacit.experiments.common import checkpoint
 from tacit.experiments.common.distributed import World
 from tacit.experiments.common.loop import Task, fit
 from tacit.experiments.common.metrics import top_k
@@ -68,14 +69,49 @@ def task_of(world, *, epochs=3, dropout=0.5, dtype=torch.float32, each=lambda ep
     )
 
 
-def train(folder, *, resume=False, save_every=0, timeout=60, die=None, hang=None, slow=0.0, **options):
-    """Train the toy; `die` and `hang` are the (rank, epoch, step) at which a process goes wrong."""
+def cut_save(which, moment, die):
+    """Have `die()` called within the `which`-th save from now, at one of five moments.
+
+    0: half of the new file is written; 1: it is whole; 2: the last checkpoint has become the previous one, which
+    leaves none of the name `last.pt`; 3: just before that; 4: all is done but the return.
+    """
+    write, replace, counted = checkpoint.write_bytes, checkpoint.os.replace, []
+
+    def cut_write(path, content):
+        counted.append(path)
+        if len(counted) == which and moment == 0:
+            path.with_name("next.pt.1.part").write_bytes(content[: len(content) // 2])
+            die()
+        write(path, content)
+        if len(counted) == which and moment == 1:
+            die()
+
+    def cut_replace(old, new):
+        ours = len(counted) == which and str(old).endswith(".pt")
+        if ours and moment == 3 and str(new).endswith("previous.pt"):
+            die()
+        replace(old, new)
+        if ours and moment == (2 if str(new).endswith("previous.pt") else 4) and not str(new).endswith("next.pt"):
+            die()
+
+    checkpoint.write_bytes, checkpoint.os.replace = cut_write, cut_replace
+    return write, replace
+
+
+def kill_myself():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def train(folder, *, resume=False, save_every=0, timeout=60, die=None, hang=None, slow=0.0, cut=None, **options):
+    """Train the toy; `die` and `hang` are the (rank, epoch, step) at which a process goes wrong, `cut` which save."""
+    if cut:
+        cut_save(*cut, kill_myself)
     with World.start("cpu", timeout) as world:
 
         def each(epoch, step):
             time.sleep(slow)
             if die and [world.rank, epoch, step] == list(die):
-                os.kill(os.getpid(), signal.SIGKILL)
+                kill_myself()
             if hang and [world.rank, epoch, step] == list(hang):
                 time.sleep(600)
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
 
+from experiments.image import shared_gradient
 from experiments.image.samples import packed
 from tacit.errors import OptionError
 from tacit.experiments.common.checkpoint import Checkpoints
@@ -16,6 +22,7 @@ from tacit.experiments.image import train as module
 from tacit.experiments.image.config import Config
 from tacit.experiments.image.train import evaluate, feed_of, image_sets, model_of, train
 
+SOURCE = str(Path(__file__).resolve().parents[3] / "src")
 TINY = Config(images=60, epochs=2, batch=20, width=2, device="cpu", workers=1, size=16)
 
 
@@ -94,3 +101,25 @@ def test_weights_from_elsewhere_are_measured(tmp_path):
 def test_figures_are_learnt(tmp_path):
     result = train(Config(images=1000, epochs=6, width=8, device="cpu", lr=0.05), tmp_path, quiet=True)
     assert result["top1"] > 0.3  # a tenth by chance
+
+
+def test_two_processes_have_the_gradients_statistics_and_scores_of_one(tmp_path):
+    alone = shared_gradient.gradient()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    place = {"PYTHONPATH": SOURCE, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, shared_gradient.__file__, str(tmp_path / f"{rank}.pt")],
+            env={**os.environ, **place, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+        )
+        for rank in range(2)
+    ]
+    assert [process.wait(120) for process in processes] == [0, 0]
+    for rank in range(2):
+        found = torch.load(tmp_path / f"{rank}.pt")
+        assert found.keys() == alone.keys() and "fc.normalise.running_var" in found
+        for name, value in alone.items():
+            exact = {"rtol": 1e-5, "atol": 1e-5} if name == "scores" else {"rtol": 1e-12, "atol": 1e-12}
+            torch.testing.assert_close(found[name], value, **exact)

@@ -1,4 +1,4 @@
-"""A small set of drawn images, for when no other is at hand: ten kinds of figure at any place, turn, size and colour.
+"""A small set of drawn images, for when no other is at hand: ten kinds of figure, placed, turned and sized by chance.
 
 Light falls unevenly, pixels are noisy and a bar of another colour covers a part, so that no pixel gives a class away.
 """
@@ -54,17 +54,17 @@ def procedural(count: int, split: str, size: int = 32) -> ArrayImages:
 def _draw(figure: Callable[[Plane, Plane], Plane], size: int, random: np.random.Generator) -> np.ndarray:
     fine = np.linspace(-1, 1, 2 * size)
     row, column = np.meshgrid(fine, fine, indexing="ij")
-    place, turn = random.uniform(-0.35, 0.35, 2), random.uniform(0, 2 * np.pi)
+    place, turn = random.uniform(-0.25, 0.25, 2), random.uniform(-0.5, 0.5)
     across, down = column - place[0], row - place[1]
-    stretch = random.uniform(0.35, 0.75) * np.exp(random.uniform(-0.2, 0.2) * np.array([1, -1]))
+    stretch = random.uniform(0.5, 0.75) * np.exp(random.uniform(-0.15, 0.15) * np.array([1, -1]))
     x = (np.cos(turn) * across + np.sin(turn) * down) / stretch[0]
     y = (np.cos(turn) * down - np.sin(turn) * across) / stretch[1]
     ground, colour, bar = random.uniform(0, 1, (3, 3))
-    colour = np.where(np.abs(colour - ground) < 0.25, np.mod(ground + 0.5, 1), colour)
+    colour = np.where(np.abs(colour - ground) < 0.3, np.mod(ground + 0.5, 1), colour)
     image = np.where(figure(x, y)[..., None], colour, ground)
     slope, offset = random.uniform(0, 2 * np.pi), random.uniform(-1, 1)
-    covered = np.abs(np.cos(slope) * column + np.sin(slope) * row - offset) < 0.08
+    covered = np.abs(np.cos(slope) * column + np.sin(slope) * row - offset) < 0.05
     image = np.where(covered[..., None], bar, image)
     image = image * (1 + random.uniform(-0.3, 0.3) * column + random.uniform(-0.3, 0.3) * row)[..., None]
-    image = image.reshape(size, 2, size, 2, 3).mean((1, 3)) + random.normal(0, 0.06, (size, size, 3))
+    image = image.reshape(size, 2, size, 2, 3).mean((1, 3)) + random.normal(0, 0.04, (size, size, 3))
     return (255 * image.clip(0, 1)).round().astype(np.uint8)
