@@ -21,7 +21,7 @@ def study(fast: bool) -> dict[str, Any]:
     """Gradient descent on J(x) = 1/2 |y(x) - target|^2 from four starts; return the trajectories of x and y."""
     x = STARTS.clone()
     xs, ys, losses, slants, steepest = [], [], [], [], 0.0
-    for _ in range(15 if fast else 80):
+    for _ in range(4 if fast else 80):
         x.requires_grad_()
         y = tacit.argmin(circle, x, start=x.detach())
         loss = 0.5 * (y - TARGET).square().sum(1)

@@ -25,7 +25,7 @@ def study(fast: bool) -> dict[str, Any]:
         average = tacit.Problem(objective=lambda x, u, phi=phi: phi(u - x).sum())
         x, y = POINTS[None].clone(), POINTS.median()[None]
         xs, ys = [], []
-        for _ in range(20 if fast else 120):
+        for _ in range(4 if fast else 120):
             x.requires_grad_()
             answer = tacit.argmin(average, x, start=y)  # from the last answer: the same minimum is followed
             (slope,) = torch.autograd.grad(0.5 * (answer - TARGET).square().sum(), x)

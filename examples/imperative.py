@@ -41,7 +41,7 @@ def study(fast: bool) -> dict[str, Any]:
     losses: dict[str, list[float]] = {"declared": [], "imperative": []}
     for name, network in (("declared", declared), ("imperative", imperative)):
         optimiser = torch.optim.Adam(network.parameters(), lr=0.02)
-        for _ in range(20 if fast else 300):
+        for _ in range(5 if fast else 300):
             loss = (network(x) - wanted).square().mean()
             optimiser.zero_grad()
             loss.backward()

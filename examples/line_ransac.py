@@ -131,7 +131,7 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     k = int((found["equal"]["angle"] - found["learned"]["angle"]).argmax())
     t = torch.tensor([-3.0, 3.0], dtype=torch.float64)
     for panel, name in zip(axes, ("equal", "learned")):
-        sizes = 4 + 26 * found[name]["weight"][k]
+        sizes = 4 + 26 * found[name]["weight"][k] / found[name]["weight"][k].max()
         colours = [ink[0] if kind == 0 else ink[1] if kind == 1 else ink.text for kind in found["kind"]]
         panel.scatter(*found["points"][k].T, s=sizes, c=colours, linewidths=0)
         u = found[name]["u"][k]

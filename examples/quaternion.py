@@ -27,7 +27,7 @@ def study(fast: bool) -> dict[str, Any]:
     on_sphere = tacit.jacobian(unit, X, y=direction)[0]
     report = tacit.regularity(unit, X, y=direction)
     found["sphere"] = (int(report.flags), float((on_sphere - spherical / X.norm()).norm()))
-    deltas = torch.logspace(-8, -1, 8 if fast else 22, dtype=torch.float64)
+    deltas = torch.logspace(-8, -1, 3 if fast else 22, dtype=torch.float64)
     least = tacit.jacobian(aligned, X, y=direction)[0]
     found["deltas"] = deltas
     found["proximal"] = torch.stack(

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures"
 HELPERS = {"drawing", "measuring", "demo"}  # demo has a command line of its own, and a test below
 SCRIPTS = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem not in HELPERS)
-SLOW: set[str] = set()
+SLOW = {"envelope", "line_ransac", "pnp", "regularisation"}
 """Scripts that take more than a few seconds even in the fast mode."""
 
 SCREEN = 130

@@ -54,3 +54,15 @@ def test_a_block_is_skipped_with_a_reason_and_only_with_one(tmp_path):
 def test_a_skip_holds_for_the_next_block_alone():
     found = list(blocks("<!-- skip: why -->\n```python\na\n```\n```python\nb\n```\n"))
     assert [block.skipped for block in found] == ["why", None]
+
+
+def test_what_a_block_prints_is_compared_where_the_page_says_so(tmp_path):
+    page = tmp_path / "page.md"
+    text = "```python\nprint(6 * 7)\n```\n\n<!-- prints -->\n```text\n42\n```\n"
+    page.write_text(text)
+    assert run(page) == 1
+    page.write_text(text.replace("\n42\n", "\n41\n"))
+    with pytest.raises(AssertionError, match=r"page.md:2 expected:\n41"):
+        run(page)
+    page.write_text(text.replace("\n42\n", "\n41\n").replace("prints", "prints roughly"))
+    assert run(page) == 1
