@@ -1,10 +1,11 @@
 """Quadratic program layers side by side: qpth, cvxpylayers, proxsuite, moreau and tacit, on the same data and threads.
 
     python benchmarks/qp.py [--threads 1] [--rounds 3] [--layers tacit proxsuite ...] [--sizes 10,0,20 ...] [--batches 1 32]
+                              [--out docs/results/qp.md]
 
 Each peer lives in an environment of its own under runs/qp, made on the first run, because their requirements conflict.
-Every round runs every layer in a process of its own, one after the other, and the smallest time of all rounds counts:
-so a machine shared with others disturbs all of them alike. A program's objective is strongly convex, no row is weakly
+Every layer has a process of its own; at every size they take turns, round after round, and the smallest time counts: so
+a machine shared with others disturbs all of them alike. A program's objective is strongly convex, no row is weakly
 active, all six inputs are batched, and gradients are taken in all six.
 
 Accuracy: x against the solution of the KKT system on the active rows, refined with residuals in extended precision, its
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
 import time
@@ -38,7 +40,7 @@ PEERS = {
 LAYERS = ("tacit", *PEERS)
 SIZES = ((10, 0, 20), (50, 10, 50), (100, 0, 100), (200, 50, 200))
 BATCHES = (1, 32, 128)
-CHECKED = 4  # samples of a batch whose accuracy is measured
+CHECKED = 2  # samples of a batch whose accuracy is measured
 NAMES = ("Q", "q", "A", "b", "G", "h")
 Data = tuple[torch.Tensor, ...]
 
@@ -141,31 +143,29 @@ MAKERS = {
 
 
 def smallest(run: Callable[[], object], budget: float) -> float:
-    """The smallest time of repeated runs within a budget of seconds."""
-    run()
+    """The smallest time of repeated runs within a budget of seconds; one run, where one exceeds it."""
     times: list[float] = []
-    while len(times) < 3 or (sum(times) < budget and len(times) < 500):
+    while not times or (sum(times) < budget and len(times) < 500):
         begin = time.perf_counter()
         run()
         times.append(time.perf_counter() - begin)
     return min(times)
 
 
-def work(name: str, sizes: list[tuple[int, int, int]], batches: list[int], threads: int, budget: float) -> dict:
-    """Time one layer, and save the first samples of its answers."""
+def work(name: str, threads: int) -> None:
+    """Measure what is asked for, line by line, until the input ends: `{"size", "batch", "budget", "out"}`."""
     torch.set_num_threads(threads)
     warnings.simplefilter("ignore")
-    results = {}
-    for n, p, q in sizes:
-        for batch in batches:
-            key = f"{n},{p},{q}/{batch}"
-            data = programs(n, p, q, batch)
-            weight = torch.randn(batch, n, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
-            try:
-                results[key] = measure(MAKERS[name](n, p, q, batch), data, weight, budget)
-            except Exception as error:  # noqa: BLE001  a peer that fails is a result, and its own words say which
-                results[key] = {"error": f"{type(error).__name__}: {error}"[:300]}
-    return results
+    for line in sys.stdin:
+        task = json.loads(line)
+        (n, p, q), batch = task["size"], task["batch"]
+        weight = torch.randn(batch, n, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
+        try:
+            result = measure(MAKERS[name](n, p, q, batch), programs(n, p, q, batch), weight, task["budget"])
+        except Exception as error:  # noqa: BLE001  a peer that fails is a result, and its own words say which
+            result = {"error": f"{type(error).__name__}: {error}"[:300]}
+        Path(task["out"]).write_text(json.dumps(result))
+        print("done", flush=True)
 
 
 def measure(layer: Callable[..., torch.Tensor], data: Data, weight: torch.Tensor, budget: float) -> dict:
@@ -177,7 +177,7 @@ def measure(layer: Callable[..., torch.Tensor], data: Data, weight: torch.Tensor
         u = layer(*leaves)
         return u, torch.autograd.grad((u * weight).sum(), used)
 
-    u, grads = both()
+    u, grads = both()  # what is made once is made here
     few = slice(0, CHECKED)
     return {
         "forward": smallest(lambda: layer(*leaves), budget),
@@ -264,53 +264,78 @@ def python_of(name: str) -> Path:
     return python
 
 
-def run_worker(name: str, args: argparse.Namespace) -> dict:
-    """One round of one layer."""
-    out = RUNS / f"{name}.json"
-    sizes = [",".join(map(str, size)) for size in args.sizes]
-    command = [str(python_of(name)), str(HERE), "--worker", name, "--out", str(out), "--threads", str(args.threads)]
-    command += ["--budget", str(args.budget), "--sizes", *sizes, "--batches", *map(str, args.batches)]
-    threads = {f"{kind}_NUM_THREADS": str(args.threads) for kind in ("OMP", "MKL", "OPENBLAS", "RAYON")}
-    import os
+class Worker:
+    """A layer in a process of its own, which waits while the others are measured."""
 
-    subprocess.run(command, check=True, env={**os.environ, **threads})
-    return json.loads(out.read_text())
+    def __init__(self, name: str, threads: int) -> None:
+        self.out = RUNS / f"{name}.json"
+        command = [str(python_of(name)), str(HERE), "--worker", name, "--threads", str(threads)]
+        limits = {f"{kind}_NUM_THREADS": str(threads) for kind in ("OMP", "MKL", "OPENBLAS", "RAYON")}
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **limits}
+        )
+
+    def measure(self, size: tuple[int, int, int], batch: int, budget: float) -> dict:
+        """One size, one batch."""
+        task = {"size": size, "batch": batch, "budget": budget, "out": str(self.out)}
+        print(json.dumps(task), file=self.process.stdin, flush=True)
+        while (line := self.process.stdout.readline()) and line.strip() != "done":
+            pass  # a peer's own chatter
+        return json.loads(self.out.read_text()) if line else {"error": "the process ended: out of memory?"}
+
+    def end(self) -> None:
+        """Let it go."""
+        self.process.stdin.close()
+        self.process.wait()
 
 
-def merge(best: dict, new: dict) -> dict:
+def merge(old: dict | None, new: dict) -> dict:
     """Keep the smallest times."""
-    for key, entry in new.items():
-        old = best.get(key)
-        if old is None or "error" in old or "error" in entry:
-            best[key] = entry
-        else:
-            best[key] = {**entry, **{k: min(entry[k], old[k]) for k in ("forward", "both")}}
-    return best
+    if old is None or "error" in old or "error" in new:
+        return new
+    return {**new, **{k: min(new[k], old[k]) for k in ("forward", "both")}}
 
 
-def report(found: dict[str, dict], args: argparse.Namespace) -> None:
-    """Print times, ratios to the fastest peer, and errors, as Markdown."""
-    print(
-        f"torch {torch.__version__}, {args.threads} thread(s), smallest of {args.rounds} rounds, milliseconds a batch\n"
-    )
-    print("| n, p, q | batch | layer | forward | forward + backward | / fastest peer | x error | gradient error |")
-    print("|:--|--:|:--|--:|--:|--:|--:|--:|")
+def versions(layers: list[str]) -> str:
+    """What was measured: the commit and the peers' releases."""
+    git = ["git", "-C", str(HERE.parent), "describe", "--always", "--dirty", "--exclude", "*"]
+    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
+    peers = ", ".join(requirement for name in layers if name in PEERS for requirement in PEERS[name])
+    return f"Commit {commit}, torch {torch.__version__}, {peers}"
+
+
+def report(found: dict[str, dict], args: argparse.Namespace, command: str) -> str:
+    """Times, ratios to the fastest peer, and errors, as Markdown."""
+    lines = [
+        "# Quadratic programs",
+        "",
+        f"`{command}`",
+        "",
+        f"{versions(list(found))}; {args.threads} thread(s), float64, CPU. Milliseconds a batch, the smallest of "
+        f"{args.rounds} rounds in which the layers take turns at every size. All six matrices are batched and get their "
+        "gradient. Errors are the largest of the first samples: of x, against the exact solution, and of directional "
+        "derivatives, against central differences.",
+        "",
+        "| n, p, q | batch | layer | forward | forward + backward | / fastest peer | x error | gradient error |",
+        "|:--|--:|:--|--:|--:|--:|--:|--:|",
+    ]
     for n, p, q in args.sizes:
         for batch in args.batches:
             key, data = f"{n},{p},{q}/{batch}", programs(n, p, q, batch)
             weight = torch.randn(batch, n, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
-            entries = {name: found[name][key] for name in found}
+            entries = {name: found[name][key] for name in found if key in found[name]}
             peers = [e["both"] for name, e in entries.items() if name != "tacit" and "both" in e]
             guess = next((e["u"] for e in entries.values() if "u" in e), None)
             for name, e in entries.items():
                 head = f"| {n}, {p}, {q} | {batch} | {name} |"
                 if "error" in e:
-                    print(f"{head} {e['error']} | | | | |")
+                    lines.append(f"{head} {e['error']} | | | | |")
                     continue
                 x_error, g_error = errors(e, data, weight, guess)
                 ratio = f"{e['both'] / min(peers):.2f}" if peers else ""
                 times = f"{e['forward'] * 1e3:.3f} | {e['both'] * 1e3:.3f}"
-                print(f"{head} {times} | {ratio} | {x_error:.1e} | {g_error:.1e} |", flush=True)
+                lines.append(f"{head} {times} | {ratio} | {x_error:.1e} | {g_error:.1e} |")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -323,20 +348,29 @@ def main() -> None:
     parser.add_argument("--layers", nargs="+", choices=LAYERS, default=list(LAYERS))
     parser.add_argument("--sizes", nargs="+", type=size, default=list(SIZES))
     parser.add_argument("--batches", nargs="+", type=int, default=list(BATCHES))
+    parser.add_argument("--out", type=Path, help="write the table to this file, for instance docs/results/qp.md")
     parser.add_argument("--worker", choices=LAYERS, help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        results = work(args.worker, args.sizes, args.batches, args.threads, args.budget)
-        args.out.write_text(json.dumps(results))
+        work(args.worker, args.threads)
         return
     RUNS.mkdir(parents=True, exist_ok=True)
+    command = " ".join(["python benchmarks/qp.py", *sys.argv[1:]])
+    workers = {name: Worker(name, args.threads) for name in args.layers}
     found: dict[str, dict] = {name: {} for name in args.layers}
-    for turn in range(args.rounds):
-        for name in args.layers:
-            print(f"round {turn + 1}: {name}", file=sys.stderr, flush=True)
-            merge(found[name], run_worker(name, args))
-    report(found, args)
+    for n, p, q in args.sizes:
+        for batch in args.batches:
+            key = f"{n},{p},{q}/{batch}"
+            for turn in range(args.rounds):
+                print(f"{key}: round {turn + 1} of {args.rounds}", file=sys.stderr, flush=True)
+                for name, worker in workers.items():
+                    found[name][key] = merge(found[name].get(key), worker.measure((n, p, q), batch, args.budget))
+            if args.out:
+                args.out.parent.mkdir(parents=True, exist_ok=True)
+                args.out.write_text(report(found, args, command))
+    for worker in workers.values():
+        worker.end()
+    print(report(found, args, command))
 
 
 if __name__ == "__main__":

@@ -175,7 +175,7 @@ class _Pooled(torch.autograd.Function):
             # the compiler would store them there, a byte for every number and a slow one.
             y = torch.where(v.isnan(), v, y)
         with full_precision(x):
-            if torch.compiler.is_compiling() or torch.is_grad_enabled() or x.numel() <= _CHUNK:
+            if torch.compiler.is_compiling() or torch.is_grad_enabled() or x.numel() <= _CHUNK or not x.is_cpu:
                 grads: tuple[Tensor | None, ...] = _backward(x, alpha, weight, y, v, wanted, ctx.plan)
             else:
                 grads = _backward_in_chunks(x, alpha, weight, y, v, wanted, ctx.plan)

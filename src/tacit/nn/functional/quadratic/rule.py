@@ -155,4 +155,3 @@ def _two_outer(nu: Tensor, w: Tensor, w_nu: Tensor, u: Tensor, shared: bool) -> 
     if shared:
         return torch.addmm(nu.mT @ w, w_nu.mT, u, beta=-1, alpha=-1)
     return torch.bmm(torch.stack([nu, w_nu], 2), torch.stack([w, u], 1)).neg_()
-
