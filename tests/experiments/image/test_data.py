@@ -7,7 +7,7 @@ import pytest
 
 from experiments.image.samples import class_folders, encoded, packed, picture
 from tacit.experiments.common.errors import DataError
-from tacit.experiments.image.data import ArrayImages, evenly, load
+from tacit.experiments.image.data import ArrayImages, evenly, load, narrowed
 
 
 def test_train_and_val_folders(tmp_path):
@@ -135,3 +135,12 @@ def test_evenly_takes_the_first_of_each_class_in_turn():
     assert taken.labels.tolist() == [0, 0, 1, 2]
     assert [np.asarray(taken.image(i)).max() for i in range(4)] == [0, 1, 3, 5]
     assert len(evenly(taken, 99)) == 4
+
+
+def test_narrowed_keeps_the_images_of_the_first_classes():
+    pixels = np.zeros((4, 1, 1, 3), np.uint8)
+    images = ArrayImages(("a", "b", "c"), np.array([2, 0, 1, 0], dtype=np.int64), pixels)
+    kept = narrowed(images, 2)
+    assert kept.classes == ("a", "b") and kept.labels.tolist() == [0, 1, 0]
+    with pytest.raises(DataError, match="at most the 3 that the data have; received 4"):
+        narrowed(images, 4)

@@ -27,6 +27,7 @@ class Config:
     model: str = option("plain", "plain, or the projection before the classifier", tuple(MODELS))
     radius: float | None = option(None, "radius of the sphere or ball; `tacit image scale` measures it")
     data: str = option(EMBEDDED, "folder or .npz file of images; embedded: drawn figures")
+    classes: int = option(0, "only the first so many classes of the data; 0: all")
     images: int = option(0, "at most so many images to train on, and to validate on, classes in equal parts; 0: all")
     val_share: float = option(0.2, "share held out where the data has no val part")
     size: int = option(0, "pixels the network sees; 0: 224, embedded 32")

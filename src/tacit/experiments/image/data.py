@@ -18,7 +18,7 @@ from PIL import Image
 from tacit.experiments.common.errors import DataError
 from tacit.experiments.image.decode import decode
 
-__all__ = ["ArrayImages", "FileImages", "ImageSet", "PackedImages", "SomeImages", "evenly", "load", "some"]
+__all__ = ["ArrayImages", "FileImages", "ImageSet", "PackedImages", "SomeImages", "evenly", "load", "narrowed", "some"]
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm"}
 
@@ -98,6 +98,14 @@ def evenly(images: ImageSet, count: int) -> ImageSet:
     rank = np.empty(len(images), dtype=np.int64)
     rank[order] = np.arange(len(images)) - begins
     return some(images, np.sort(np.argsort(rank, kind="stable")[:count]))
+
+
+def narrowed(images: ImageSet, classes: int) -> ImageSet:
+    """Return the images of the first `classes` classes, which are then all there are."""
+    if classes > len(images.classes):
+        raise DataError(f"classes expects at most the {len(images.classes)} that the data have; received {classes}.")
+    kept = some(images, np.flatnonzero(images.labels < classes))
+    return dataclasses.replace(kept, classes=images.classes[:classes])
 
 
 def load(path: Path, val_share: float = 0.2) -> tuple[ImageSet, ImageSet]:

@@ -18,7 +18,7 @@ from tacit.experiments.common.loop import Task, fit
 from tacit.experiments.common.report import provenance
 from tacit.experiments.common.seeds import seed_of
 from tacit.experiments.image.config import EMBEDDED, Config, what_decides
-from tacit.experiments.image.data import ImageSet, evenly, load
+from tacit.experiments.image.data import ImageSet, evenly, load, narrowed
 from tacit.experiments.image.evaluate import measure, scores_of
 from tacit.experiments.image.feed import Feed, View
 from tacit.experiments.image.model import ResNet18, build
@@ -34,13 +34,17 @@ RESIDENT_BYTES = 4 << 30  # a set that takes less, decoded, is kept in memory un
 
 def image_sets(config: Config) -> tuple[ImageSet, ImageSet]:
     """Return the images to train on and those to validate on."""
+    sets: tuple[ImageSet, ImageSet]
     if config.data == EMBEDDED:
         most = config.images or 2000
-        return procedural(min(2000, most), "train"), procedural(min(500, most), "val")
-    train_set, val_set = load(Path(config.data), config.val_share)
-    if not config.images:
-        return train_set, val_set
-    return evenly(train_set, config.images), evenly(val_set, config.images)
+        sets = procedural(min(2000, most), "train"), procedural(min(500, most), "val")
+    else:
+        sets = load(Path(config.data), config.val_share)
+    if config.classes:
+        sets = narrowed(sets[0], config.classes), narrowed(sets[1], config.classes)
+    if config.images:
+        sets = evenly(sets[0], config.images), evenly(sets[1], config.images)
+    return sets
 
 
 def feed_of(images: ImageSet, config: Config, world: World) -> Feed:
