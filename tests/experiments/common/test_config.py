@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tacit.experiments.common.config import add_arguments, build, differences, from_arguments, option, to_dict
+from tacit.experiments.common.config import add_arguments, build, differences, from_arguments, option, to_dict, words_of
 from tacit.experiments.common.errors import ConfigError
 
 
@@ -78,3 +78,24 @@ def test_a_configuration_survives_json_and_differences_are_named():
     assert build(Config, overrides=json.loads(json.dumps(to_dict(config)))) == config
     assert differences(to_dict(config), to_dict(config)) == ""
     assert differences({"a": 1}, {"a": 2, "b": 3}) == "a was 1 and is 2; b was None and is 3"
+
+
+def test_words_make_the_configuration_again_but_for_what_is_left_out():
+    config = Config(epochs=9, rate=0.2, pooling="huber", shares=(0.1, 0.2), clip=2.0, amp=True)
+    words = words_of(config)
+    assert words == [
+        "--epochs",
+        "9",
+        "--rate",
+        "0.2",
+        "--pooling",
+        "huber",
+        "--shares",
+        "0.1,0.2",
+        "--clip",
+        "2.0",
+        "--amp",
+    ]
+    assert parse(*words) == config
+    assert words_of(config, without=("rate", "pooling", "shares", "clip")) == ["--epochs", "9", "--amp"]
+    assert words_of(Config()) == []

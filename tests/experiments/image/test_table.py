@@ -47,11 +47,6 @@ def test_rows_are_means_over_the_seeds_with_their_spread(tmp_path):
     assert "`tacit image table`" in text and "`abc`" in text and "9 epochs" in text and "72.43" in text
 
 
-def test_words_make_the_configuration_again_but_for_what_differs_between_runs():
-    config = Config(data="/x", epochs=9, compile=True, lr=0.2, seed=5, model="l2-ball", radius=1.0)
-    assert table.words_of(config) == ["--data", "/x", "--epochs", "9", "--lr", "0.2", "--compile"]
-
-
 def test_results_that_were_brought_along_are_read(tmp_path):
     assert table.collect(tmp_path) == {}
     write_json(tmp_path / "results.json", found())

@@ -14,7 +14,7 @@ def result(pooling, outliers, figures, seed=0):
     rows = [{"share": share, "top1": value, "mAP": value / 2} for share, value in figures.items()]
     about = {"command": "x", "seed": seed, "versions": "v"}
     return {
-        "config": {"pooling": pooling, "outliers": outliers, "seed": seed, "alpha": 1.0},
+        "config": {"pooling": pooling, "outliers": outliers, "seed": seed, "alpha": 1.0, "points": 64},
         "rows": rows,
         "about": about,
     }
@@ -34,11 +34,12 @@ def test_the_clean_trainings_of_both_tables_are_the_same_runs():
     assert len(first) == 12 and len({job.name for job in first}) == 12
 
 
-def test_a_job_hands_on_every_option():
+def test_a_job_hands_on_every_option_that_is_not_as_by_default():
     (job,) = jobs_of("2", Config(points=64, amp=True, shares=(0.0, 0.5)), ["huber"], [], ["--device", "cpu"])
     words = " ".join(job.arguments)
-    for part in ("--pooling huber", "--points 64", "--amp", "--no-tf32", "--shares 0.0,0.5", "--device cpu"):
+    for part in ("--pooling huber", "--points 64", "--amp", "--shares 0.0,0.5", "--device cpu"):
         assert part in words
+    assert "--tf32" not in words and "--epochs" not in words
 
 
 def test_cells_hold_a_figure_a_seed_and_only_runs_that_belong():
@@ -58,6 +59,7 @@ def test_the_report_has_our_means_above_the_papers_figures_and_the_provenance(tm
     cells = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in lines if line.startswith("| ")}
     assert cells["0%"] == "85.0" and cells["50%"] == "15.0" and cells["paper 50%"] == "4.9"
     assert "* seed: 0; 1" in lines
+    assert "* command: `tacit pointcloud table 2 --points 64`" in lines
     assert (tmp_path / "table2.csv").exists()
 
 

@@ -20,14 +20,14 @@ import dataclasses
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tacit.errors import MissingDependencyError, nearest
 from tacit.experiments.common.errors import ConfigError
 
-__all__ = ["add_arguments", "build", "differences", "from_arguments", "option", "read", "to_dict"]
+__all__ = ["add_arguments", "build", "differences", "from_arguments", "option", "read", "to_dict", "words_of"]
 
 C = TypeVar("C")
 
@@ -95,6 +95,21 @@ def to_dict(config: Any) -> dict[str, Any]:
     return {
         key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(config).items()
     }
+
+
+def words_of(config: Any, without: Iterable[str] = ()) -> list[str]:
+    """Return the words of a command line that make this configuration: what is not as by default, but for `without`."""
+    words: list[str] = []
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if field.name in without or value == field.default:
+            continue
+        flag = field.name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{'' if value else 'no-'}{flag}")
+        else:
+            words += [f"--{flag}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
+    return words
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -5,13 +5,13 @@ The plain models come first; the first seed's gives the radii of all the others,
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tacit.experiments.common.config import words_of
 from tacit.experiments.common.files import read_json, write_json
 from tacit.experiments.common.jobs import Job, results, run_jobs
 from tacit.experiments.common.logs import read_log
@@ -20,7 +20,7 @@ from tacit.experiments.image.config import Config, config_of
 from tacit.experiments.image.model import MODELS, norm_and_surface
 from tacit.experiments.image.scale import scale
 
-__all__ = ["MEASURES", "PAPER", "by_model", "collect", "run", "words_of", "write"]
+__all__ = ["MEASURES", "PAPER", "by_model", "collect", "run", "write"]
 
 # Top-1, top-5 and mAP x 100 on ImageNet, of models trained from scratch.
 PAPER = {
@@ -46,25 +46,6 @@ MEASURES = {
 }
 
 
-def words_of(config: Config) -> list[str]:
-    """Return the command-line words that make this configuration, but for what differs between the runs.
-
-    >>> words_of(Config(epochs=9, compile=True))
-    ['--epochs', '9', '--compile']
-    """
-    words: list[str] = []
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if field.name in SEEDLESS or value == field.default:
-            continue
-        flag = field.name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{'' if value else 'no-'}{flag}")
-        else:
-            words += [f"--{flag}", str(value)]
-    return words
-
-
 def run(
     config: Config,
     folder: Path,
@@ -80,7 +61,7 @@ def run(
     """
     for name in models:
         norm_and_surface(name)  # complains of a name that does not exist
-    begun, shared = time.monotonic(), ["image", "train", *words_of(config)]
+    begun, shared = time.monotonic(), ["image", "train", *words_of(config, SEEDLESS)]
 
     def job(model: str, seed: int, *more: str) -> Job:
         return Job(f"{model}-seed{seed}", [*shared, "--model", model, "--seed", str(seed), *more])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import shlex
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import OptionError, nearest
-from tacit.experiments.common.config import to_dict
+from tacit.experiments.common.config import build, words_of
 from tacit.experiments.common.errors import DataError
 from tacit.experiments.common.files import read_json, write_json
 from tacit.experiments.common.jobs import Job, run_jobs
@@ -61,19 +62,8 @@ def jobs_of(table: str, config: Config, poolings: list[str], trained: list[float
             shares = config.shares if share == 0 else (share,)
             one = dataclasses.replace(config, pooling=pooling, outliers=share, shares=shares)
             name = f"{pooling}-{share:.0%}-seed{config.seed}".replace("%", "pc")
-            jobs.append(Job(name, ["pointcloud", "train", *_options(one), *how]))
+            jobs.append(Job(name, ["pointcloud", "train", *words_of(one), *how]))
     return jobs
-
-
-def _options(config: Config) -> list[str]:
-    words = []
-    for name, value in to_dict(config).items():
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-        else:
-            words += [f"--{flag}", ",".join(map(str, value)) if isinstance(value, list) else str(value)]
-    return words
 
 
 def finished(folder: Path) -> dict[str, Any]:
@@ -126,14 +116,14 @@ def _rows(prefix: str, figures: Figures, ours: Figures) -> list[list[str]]:
 
 def _about(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the provenance of the runs in a table; a fact in which they differ is listed with all its values."""
-    chosen = [
-        result["about"] | {"pooling alpha": result["config"]["alpha"]}
-        for result in found.values()
-        if name == "1" or result["config"]["outliers"] == 0
-    ]
-    facts: dict[str, Any] = {}
-    for about in chosen:
-        for key, value in about.items():
-            facts.setdefault(key, []).append(str(value))
-    facts.pop("command", None)
-    return {"command": f"tacit pointcloud table {name}", **{k: "; ".join(dict.fromkeys(v)) for k, v in facts.items()}}
+    facts: dict[str, list[str]] = {"command": []}
+    for result in found.values():
+        config = build(Config, overrides=result["config"])
+        if name == "2" and config.outliers > 0:
+            continue
+        words = words_of(config, without=("pooling", "outliers", "shares", "seed"))
+        facts["command"].append(shlex.join(["tacit", "pointcloud", "table", name, *words]))
+        for key, value in result["about"].items():
+            if key != "command":
+                facts.setdefault(key, []).append(str(value))
+    return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
