@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.func import grad
 
+from tacit.node.examine import with_donors
 from tacit.node.specification import Rule
 from tacit.node.transforms import forward_mode_order, full_precision
 from tacit.problem import Instance, flatten_samples
@@ -23,10 +24,14 @@ __all__ = ["envelope"]
 
 
 def envelope(rule: Rule, y: Tensor, lam: Tensor, failed: Tensor) -> Tensor:
-    """f at the solution, `(b,)`; y and lam attached, from `differentiable`."""
+    """f at the solution, `(b,)`; y and lam attached, from `differentiable`. A sample that `failed` has no gradient."""
     tensors = rule.bound.tensors
     if forward_mode_order(tensors):  # plain operations: L_Y and the active rows vanish, so this is D_X L, and more
-        return _lagrangian(rule.instance(tensors, y), flatten_samples(y), lam)
+        chosen, u, mu, hopeless = with_donors(rule, tensors, y, lam, failed)
+        value = rule.instance(tensors, y).objective(flatten_samples(y)).detach()
+        if hopeless:
+            return value
+        return torch.where(failed, value, _lagrangian(rule.instance(chosen, u), flatten_samples(u), mu))
     return _Envelope.apply(rule, y, lam, failed, *tensors)
 
 
@@ -53,7 +58,13 @@ class _Envelope(torch.autograd.Function):
         y, lam, failed, *tensors = ctx.saved_tensors
         rule: Rule = ctx.rule
         needed = [i for i, t in enumerate(tensors) if t.is_floating_point() and ctx.needs_input_grad[4 + i]]
+        grads: list[Tensor | None] = [torch.zeros_like(t) if i in needed else None for i, t in enumerate(tensors)]
+        if y.shape[0] == 0 or not needed:  # vmap cannot run over no samples
+            return (None, None, None, None, *grads)
         weight = torch.where(failed, 0.0, grad_v)
+        tensors, y, lam, hopeless = with_donors(rule, tuple(tensors), y, lam, failed)
+        if hopeless:
+            return (None, None, None, None, *grads)
 
         def total(*chosen: Tensor) -> Tensor:
             current = list(tensors)
@@ -61,11 +72,7 @@ class _Envelope(torch.autograd.Function):
                 current[i] = t
             return (weight * _lagrangian(rule.instance(tuple(current), y), flatten_samples(y), lam)).sum()
 
-        grads: list[Tensor | None] = [None] * len(tensors)
-        if y.shape[0] == 0:  # vmap cannot run over no samples
-            grads = [torch.zeros_like(t) if i in needed else None for i, t in enumerate(tensors)]
-        elif needed:
-            found = grad(total, argnums=tuple(range(len(needed))))(*(tensors[i] for i in needed))
-            for i, g in zip(needed, found, strict=True):
-                grads[i] = g
+        found = grad(total, argnums=tuple(range(len(needed))))(*(tensors[i] for i in needed))
+        for i, g in zip(needed, found, strict=True):
+            grads[i] = g
         return (None, None, None, None, *grads)

@@ -16,7 +16,7 @@ from tacit.node.warn import report_flags
 from tacit.problem import Flag, Instance, flatten_samples
 from tacit.shapes import Tensor
 
-__all__ = ["Examination", "examine"]
+__all__ = ["Examination", "examine", "with_donors"]
 
 
 @dataclass
@@ -111,12 +111,41 @@ def examine(
     keep, regular, bad, inverse, *donors = concrete(code, dims, (*tensors, y, lam, state, failed))
     live = [*tensors, y, lam]
     if notes["bad"]:
-        spare = iter(donors)
-        for i, dim in enumerate((*rule.bound.tensor_dims, 0, 0)):
-            if dim == 0:
-                live[i] = torch.where(bad.reshape(-1, *(1,) * (live[i].dim() - 1)), next(spare), live[i])
+        live = _swapped_in((*tensors, y, lam), (*rule.bound.tensor_dims, 0, 0), donors, bad)
     y, lam = live[-2:]
     return Examination(tuple(live[:-2]), y, lam, keep, regular, inverse, notes["known"], notes["all"], rule)
+
+
+def with_donors(
+    rule: Rule, tensors: tuple[Tensor, ...], y: Tensor, lam: Tensor, without: Tensor
+) -> tuple[tuple[Tensor, ...], Tensor, Tensor, bool]:
+    """The inputs and the solution, live, with a sample that has an answer in the place of every one `without`.
+
+    The last of the four says that none has. What is put in place has no graph: a weight of zero then meets no NaN.
+    """
+    notes: dict[str, bool] = {}
+
+    def code(dims: Dims, plain: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        *inputs, y, lam, without = plain
+        notes.update(any=bool(without.any()), all=bool(without.all()))
+        if not notes["any"] or notes["all"]:
+            return (without,)
+        tensors, y, lam = _replaced(tuple(inputs), dims, y, lam, without)
+        return (without, *(t for t, d in zip((*tensors, y, lam), dims, strict=False) if d == 0))
+
+    dims = (*rule.bound.tensor_dims, 0, 0)
+    _, *donors = concrete(code, (*dims, 0), (*tensors, y, lam, without))
+    live = _swapped_in((*tensors, y, lam), dims, donors, without) if donors else [*tensors, y, lam]
+    return tuple(live[:-2]), live[-2], live[-1], notes["all"]
+
+
+def _swapped_in(live: tuple[Tensor, ...], dims: Dims, donors: list[Tensor], where: Tensor) -> list[Tensor]:
+    """Donors, one for every batched tensor, in the place of the samples marked."""
+    spare = iter(donors)
+    return [
+        t if d is None else torch.where(where.reshape(-1, *(1,) * (t.dim() - 1)), next(spare), t)
+        for t, d in zip(live, dims, strict=True)
+    ]
 
 
 def _broken(rule: Rule, tensors: tuple[Tensor, ...], dims: Dims, y: Tensor, lam: Tensor) -> Tensor:

@@ -130,7 +130,8 @@ def _judge(instance: Instance, y: Tensor, search: Search, shape: torch.Size) -> 
     status = torch.where(rough, int(Status.STALLED), torch.where(finite, int(Status.CONVERGED), int(Status.NONFINITE)))
     if search.y is None:
         _report(status, status != Status.CONVERGED, search.on_failure)
-    return (y.reshape(shape), active.lam, active.state, ~finite, active.residual,
+    failed = ~finite if search.y is None else torch.zeros_like(finite)  # without a search, none has failed
+    return (y.reshape(shape), active.lam, active.state, failed, active.residual,
             torch.zeros_like(status), status)  # fmt: skip
 
 

@@ -99,6 +99,9 @@ def find_active_set(
     nu = torch.where((state == RowState.ACTIVE) & (scaled.length > 0), mu / scaled.length.clamp_min(1e-300), 0.0)
     violation = torch.where(scaled.equality, scaled.slack.abs(), scaled.slack).clamp_min(0)
     worst = torch.maximum(residual, violation.amax(1)) if instance.r else residual
+    at_all = finite[:, None]  # where a number is missing, nothing can be said of a row but which are equalities
+    state = torch.where(at_all, state, scaled.equality.to(state.dtype) * int(RowState.ACTIVE))
+    nu = torch.where(at_all, nu, 0.0)
     return ActiveSet(-nu, state, torch.where(finite, worst, torch.inf), finite)
 
 
