@@ -40,8 +40,8 @@ format: $(READY) ## mend what can be mended by machine
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(READY) ## every benchmark, one after the other
-	@shopt -s nullglob; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS); done
+bench: $(READY) ## every benchmark, one after the other; docs/results/speed is what the pages show
+	@shopt -s nullglob; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script --out docs/results/speed/$$(basename $$script .py) $(ARGS); done
 
 figures: $(READY) ## run every example anew; docs/figures is what the pages show
 	@for script in $$(grep -l 'present(study' examples/*.py); do echo "== $$script"; $(BIN)/python $$script --out docs/figures $(ARGS); done

@@ -9,15 +9,13 @@ the rounds of a model's time over the plain model's of the same round, less 1, w
 from __future__ import annotations
 
 import argparse
-import shlex
 import statistics
-import sys
 import time
 from collections.abc import Callable
 
 import torch
+from _table import add_out, tell
 
-from tacit.experiments.common.report import markdown, provenance
 from tacit.experiments.image.model import MODELS, build
 
 RADIUS = {"l1": 250.0, "l2": 15.0, "linf": 3.0}  # the paper's
@@ -64,6 +62,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1, help="steps timed together")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--amp", action="store_true", help="bfloat16 where autocast deems it safe")
+    add_out(parser)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
@@ -85,11 +84,9 @@ def main() -> None:
         low, middle, high = statistics.quantiles(added, n=4)
         cells = ["", ""] if name == "plain" else [f"{middle:+.1f}", f"{low:+.1f} to {high:+.1f}"]
         rows.append([name, f"{1e3 * statistics.median(taken):.2f}", f"{1e3 * min(taken):.2f}", *cells])
-    print(markdown(["ResNet-18", "median ms", "least ms", "adds %", "quartiles"], rows))
-    print()
-    facts = provenance(device, batch=options.batch, size=options.size, rounds=options.rounds, threads=options.threads)
-    for key, value in {**facts, "command": shlex.join(["python", *sys.argv])}.items():
-        print(f"* {key}: {value}")
+    facts = {"batch": options.batch, "size": options.size, "rounds": options.rounds, "threads": options.threads}
+    columns = ["ResNet-18", "median ms", "least ms", "adds %", "quartiles"]
+    tell("What a projection adds to a training step", columns, rows, options.out, device, **facts)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 import torch
+from _table import add_out, tell
 
 import tacit
 from tacit.problem import Instance
@@ -48,7 +49,7 @@ def generic(m: int) -> tuple[tacit.Problem, torch.Tensor, torch.Tensor]:
     return problem, x, tacit.solve(problem, x, start=x.new_zeros(BATCH, m)).y
 
 
-def dense(m: int) -> str:
+def dense(m: int) -> list[str]:
     """One row of the table for dense systems."""
     problem, x, y0 = generic(m)
     leaf = x.clone().requires_grad_()
@@ -59,10 +60,10 @@ def dense(m: int) -> str:
     unit = seconds(lambda: torch.linalg.solve_ex(H, v[..., None]))
     whole = seconds(lambda: torch.autograd.grad(y, leaf, v, retain_graph=True))
     hessian = seconds(lambda: letters(instance, y0, lam))
-    return (
-        f"| {m} | {unit * 1e3:.3f} | {whole * 1e3:.2f} | {hessian * 1e3:.2f} | {whole / unit:.1f} | "
-        f"{(whole - hessian) / unit:.1f} |"
-    )
+    ratio = (whole - hessian) / unit
+    budget = "" if m < 100 else "yes" if ratio <= 4 else "no"
+    cells = (f"{unit * 1e3:.3f}", f"{whole * 1e3:.2f}", f"{hessian * 1e3:.2f}", f"{whole / unit:.1f}", f"{ratio:.1f}")
+    return [str(m), *cells, budget]
 
 
 def chain(x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
@@ -70,7 +71,7 @@ def chain(x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     return torch.cosh(u - x).sum() + 5 * (u[1:] - u[:-1]).square().sum()
 
 
-def free(m: int) -> list[str]:
+def free(m: int) -> list[list[str]]:
     """Rows of the table for large systems."""
     problem = tacit.Problem(chain)
     x = torch.randn(1, m, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -89,9 +90,8 @@ def free(m: int) -> list[str]:
         first = torch.autograd.grad(y, leaf, torch.ones_like(y), retain_graph=True)[0]
         extra = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         whole = seconds(lambda y=y: torch.autograd.grad(y, leaf, torch.ones_like(y), retain_graph=True))
-        rows.append(
-            f"| {m:,} | {name} | {whole:.3f} | {whole / unit:.0f} | {extra:.0f} | {float(first.abs().sum()):.6f} |"
-        )
+        cells = (f"{whole:.3f}", f"{whole / unit:.0f}", f"{extra:.0f}", f"{float(first.abs().sum()):.6f}")
+        rows.append([f"{m:,}", name, *cells])
     return rows
 
 
@@ -99,16 +99,17 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=1)
-    torch.set_num_threads(parser.parse_args().threads)
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} thread(s), float64, batch {BATCH}\n")
-    print("| m | one solve, ms | backward, ms | Hessian, ms | all / solve | less Hessian / solve |")
-    print("|--:|--:|--:|--:|--:|--:|")
-    for m in (5, 20, 100):
-        print(dense(m), flush=True)
-    print("\n| m | how | backward, s | in Hessian products | extra peak memory, MB | checksum |")
-    print("|--:|:--|--:|--:|--:|--:|")
-    for m in (10_000, 100_000):
-        print("\n".join(free(m)), flush=True)
+    add_out(parser)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    columns = ["m", "one solve, ms", "backward, ms", "Hessian, ms", "all / solve", "less Hessian / solve", "at most 4"]
+    rows = [dense(m) for m in (5, 20, 100)]
+    title = f"Backward of a generic node, float64, batch {BATCH}"
+    tell(title, columns, rows, options.out, threads=options.threads)
+    columns = ["m", "how", "backward, s", "in Hessian products", "extra peak memory, MB", "checksum"]
+    rows = [row for m in (10_000, 100_000) for row in free(m)]
+    out = options.out and options.out.with_name(f"{options.out.name}_large")
+    tell("Backward of large nodes, float64, one sample", columns, rows, out, threads=options.threads)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,12 @@ import itertools
 import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
+from _table import add_out, tell
 
 from tacit.experiments.common.distributed import World, pick_device
 from tacit.experiments.common.loop import Task
-from tacit.experiments.common.report import markdown, provenance, write_table
 from tacit.experiments.pointcloud.config import POOLINGS, Config
 from tacit.experiments.pointcloud.data.embedded import embedded
 from tacit.experiments.pointcloud.train import task_of
@@ -56,7 +55,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2, help="steps of a turn")
     parser.add_argument("--tf32", action="store_true", help="TensorFloat-32 in products of matrices")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--out", type=Path, help="write .md and .csv here too")
+    add_out(parser)
     options = parser.parse_args()
     world = World(pick_device(options.device))
     if world.device.type == "cpu":
@@ -81,12 +80,9 @@ def main() -> None:
         step = statistics.median(each)
         rows.append([pooling, f"{1e3 * step:.1f}", f"{options.batch / step:.1f}", f"{ratio:.2f}"])
     columns = ["pooling", "ms a step", "clouds a second", "times max pooling"]
-    print(markdown(columns, rows))
-    if options.out:
-        scale = f"{options.batch} x {options.points} points, median of {options.turns} turns of {options.steps} steps"
-        about = provenance(world.device, scale=scale, threads=torch.get_num_threads(), tf32=options.tf32)
-        about["command"] = "python benchmarks/pointcloud.py"
-        write_table(options.out, columns, rows, about, "A training step with each pooling")
+    scale = f"{options.batch} x {options.points} points, median of {options.turns} turns of {options.steps} steps"
+    facts = {"scale": scale, "threads": torch.get_num_threads(), "tf32": options.tf32}
+    tell("A training step with each pooling", columns, rows, options.out, world.device, **facts)
 
 
 if __name__ == "__main__":
