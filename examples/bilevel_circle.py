@@ -61,7 +61,7 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     angle = torch.linspace(0, 2 * torch.pi, 200)
     a.plot(angle.cos(), angle.sin(), color=ink.faint)
     a.plot(*TARGET, "*", color=ink.text, markersize=11, zorder=3)
-    a.annotate("target", TARGET, xytext=(0, 8), textcoords="offset points", ha="center")
+    a.annotate("target", TARGET, xytext=(0, -16), textcoords="offset points", ha="center")
     for k in range(len(STARTS)):
         x, y = found["x"][:, k], found["y"][:, k]
         a.plot(x[:, 0], x[:, 1], color=ink[k], marker=".", markersize=3)

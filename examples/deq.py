@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from drawing import Ink, present
-from measuring import Cost, cost, relative
+from learning import train
+from measuring import beside_unrolled, table
 
 import tacit
 
@@ -51,17 +52,13 @@ def spirals(count: int, generator: torch.Generator) -> tuple[torch.Tensor, torch
 def study(fast: bool) -> dict[str, Any]:
     """Train on two spirals; the cost of the gradient, implicit and unrolled."""
     generator = torch.Generator().manual_seed(0)
-    torch.manual_seed(0)
     node, head = Equilibrium(), torch.nn.Linear(WIDTH, 1)
-    optimiser = torch.optim.Adam([*node.parameters(), *head.parameters()], lr=0.02)
-    losses = []
-    for _ in range(5 if fast else 300):
+
+    def loss() -> torch.Tensor:
         x, which = spirals(64, generator)
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(head(node(x))[:, 0], which)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        losses.append(float(loss.detach()))
+        return torch.nn.functional.binary_cross_entropy_with_logits(head(node(x))[:, 0], which)
+
+    losses = train([*node.parameters(), *head.parameters()], loss, 5 if fast else 300, 0.02)
     ticks = torch.linspace(-3, 3, 25 if fast else 61)
     grid = torch.cartesian_prod(ticks, ticks)
     x, which = spirals(500, generator)
@@ -70,15 +67,12 @@ def study(fast: bool) -> dict[str, Any]:
         right = float(((head(node(x))[:, 0] > 0) == (which > 0.5)).double().mean())
         rate = [float((node.step(x, z) - z).norm()) for z in iterates(node, x, 40)]
     batch = spirals(64, generator)[0]
-    wanted = torch.autograd.grad(node(batch).square().sum(), node.inner.weight)[0]
-    rows: list[tuple[str, Cost, float]] = [("implicit", cost(lambda: node(batch).square().sum(), 3), 0.0)]
-    for steps in (5, 20) if fast else (5, 20, 80, 320):
-
-        def unrolled(steps: int = steps) -> torch.Tensor:
-            return list(iterates(node, batch, steps))[-1].square().sum()
-
-        got = torch.autograd.grad(unrolled(), node.inner.weight)[0]
-        rows.append((f"unrolled {steps}", cost(unrolled, 3), relative(got, wanted)))
+    rows = beside_unrolled(
+        lambda: node(batch).square().sum(),
+        lambda steps: list(iterates(node, batch, steps))[-1].square().sum(),
+        (5, 20) if fast else (5, 20, 80, 320),
+        node.inner.weight,
+    )
     return {"losses": losses, "ticks": ticks, "shade": shade, "x": x[:150], "which": which[:150], "right": right,
             "rate": rate, "rows": rows}  # fmt: skip
 
@@ -94,8 +88,7 @@ def iterates(node: Equilibrium, x: torch.Tensor, steps: int) -> Any:
 def say(found: dict[str, Any]) -> str:
     """Accuracy and costs."""
     lines = [f"{100 * found['right']:.1f} % of 500 new points right after {len(found['losses'])} steps"]
-    lines += [f"{name:<12} {measured}   error {error:.0e}" for name, measured, error in found["rows"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *table(found["rows"])])
 
 
 def draw(ink: Ink, found: dict[str, Any]) -> Any:
@@ -109,15 +102,9 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     a.set(aspect="equal", xticks=[], yticks=[], title="two spirals")
     b.semilogy(found["rate"], color=ink[2])
     b.set(xlabel="iteration", title="change of $z$")
-    (_, implicit, _), *unrolled = found["rows"]
-    c.plot(
-        [int(name.split()[1]) for name, _, _ in unrolled],
-        [m.kept for _, m, _ in unrolled],
-        ".-",
-        color=ink[1],
-        label="unrolled",
-    )
-    c.axhline(implicit.kept, color=ink[0], label="implicit")
+    implicit, *unrolled = found["rows"]
+    c.plot([row.steps for row in unrolled], [row.cost.kept for row in unrolled], ".-", color=ink[1], label="unrolled")
+    c.axhline(implicit.cost.kept, color=ink[0], label="implicit")
     c.set(xlabel="iterations", title="MB kept for backward", yscale="log", xscale="log")
     c.legend(fontsize=8)
     return figure

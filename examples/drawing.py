@@ -61,6 +61,14 @@ def settings(ink: Ink) -> dict[str, Any]:
     }
 
 
+def trend(panel: Any, values: list[float], colour: str, width: int = 15) -> None:
+    """A noisy sequence, faint, and above it its mean over a moving window."""
+    noisy = torch.tensor(values)
+    panel.plot(noisy, color=colour, linewidth=0.6, alpha=0.5)
+    means = noisy.unfold(0, min(width, len(noisy)), 1).mean(1)
+    panel.plot(torch.arange(len(means)) + (len(noisy) - len(means)) / 2, means, color=colour)
+
+
 def render(draw: Callable[[Ink, dict[str, Any]], Any], found: dict[str, Any], stem: Path) -> list[Path]:
     """Draw `stem-light.svg` and `stem-dark.svg`."""
     import matplotlib

@@ -60,7 +60,7 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     """Circles about the beacons, and where y goes when a distance grows."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(8.6, 3.0))
+    figure, axes = plt.subplots(1, 3, figsize=(8.6, 3.2))
     angle = torch.linspace(0, 2 * torch.pi, 120, dtype=torch.float64)
     for panel, count in zip(axes, ("1", "2", "3")):
         at = found[count]
@@ -74,7 +74,7 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
             )
         panel.plot(*at["y"], "o", color=ink.text, markersize=4)
         title = ("one beacon: least norm", "two beacons: unique", "three beacons: one row dropped")[int(count) - 1]
-        panel.set(aspect="equal", xlim=(-2.1, 2.3), ylim=(-2.3, 2.1), xticks=[], yticks=[], title=title)
+        panel.set(aspect="equal", xlim=(-2.7, 4.0), ylim=(-2.3, 4.4), xticks=[], yticks=[], title=title)
         panel.spines[:].set_visible(False)
     return figure
 

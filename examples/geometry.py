@@ -67,8 +67,8 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     import matplotlib.pyplot as plt
 
     at = found["fixed"]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(7.8, 3.6))
-    angle = torch.linspace(0.1, 2.6, 120, dtype=torch.float64)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.8, 3.0))
+    angle = torch.linspace(-0.5, 2.6, 120, dtype=torch.float64)
     arc = torch.stack([angle.cos(), angle.sin()])
     turn = torch.linspace(0, 2 * torch.pi, 200, dtype=torch.float64)
     ring = power(at["H"][None], -0.5)[0] @ torch.stack([turn.cos(), turn.sin()])
@@ -76,18 +76,23 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     bend = power(at["H"][None], 0.5)[0]
     for panel, M, title in ((left, torch.eye(2).double(), "as it is"), (right, bend, "bent by $H^{1/2}$")):
         y = M @ at["y"]
+        a, b = y.tolist()
         panel.plot(*(M @ arc), color=ink.text, linewidth=1)
         panel.plot(*(y[:, None] + M @ (0.8 * ring)), color=ink.faint, linewidth=1)
         line = y[:, None] + (M @ tangent)[:, None] * torch.tensor([-0.9, 0.9])
         panel.plot(*line, ":", color=ink.text, linewidth=1)
-        for key, word, colour in (("free", r"$\mathrm{D}y_{unc}$", ink[1]), ("Dy", r"$\mathrm{D}y$", ink[0])):
+        for key, word, colour, off in (
+            ("free", r"$\mathrm{D}y_{unc}$", ink[1], (4, 2)),
+            ("Dy", r"$\mathrm{D}y$", ink[0], (-19, -9)),
+        ):
             tip = y + M @ at[key]
             panel.annotate("", tip, y, arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0})
-            panel.annotate(word, tip, xytext=(4, 2), textcoords="offset points", color=colour)
+            panel.annotate(word, tip, xytext=off, textcoords="offset points", color=colour)
         ends = torch.stack([y + M @ at["free"], y + M @ at["Dy"]]).T
         panel.plot(*ends, "--", color=ink[2], linewidth=1)
         panel.plot(*y, "o", color=ink.text, markersize=4)
         panel.set(aspect="equal", xticks=[], yticks=[], title=title)
+        panel.set(xlim=(a - 1.5, a + 1.0), ylim=(b - 0.9, b + 0.9))
         panel.spines[:].set_visible(False)
     return figure
 

@@ -15,7 +15,7 @@ disc = tacit.Problem(
     inequality=lambda x, u: u.square().sum()[None] - 1,
 )
 CENTRES = torch.tensor([[-0.55, -0.2], [1.5, 0.5], [-0.28, 0.96]], dtype=torch.float64)
-LABELS = ((20, 0), (-16, -4), (12, 14))
+LABELS = ((28, 0), (-16, -4), (22, 12))
 ALONG = torch.tensor([-0.28, 0.96], dtype=torch.float64)
 
 
@@ -69,7 +69,7 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
         a.annotate(f"$y_{k + 1}$", y, xytext=LABELS[k], textcoords="offset points", color=ink[k])
     y, pull = found["s"].y[1], -Q @ (found["s"].y[1] - CENTRES[1])
     a.annotate("", y + 0.6 * pull, y, arrowprops={"arrowstyle": "-|>", "color": ink[1], "shrinkA": 0, "shrinkB": 0})
-    a.annotate(r"$-\mathrm{D}_Y f$", y + 0.6 * pull, xytext=(-12, -15), textcoords="offset points", color=ink[1])
+    a.annotate(r"$-\mathrm{D}_Y f$", y + 0.6 * pull, xytext=(-30, 8), textcoords="offset points", color=ink[1])
     a.set(aspect="equal", xticks=[], yticks=[], title="inside, held, touching")
     a.spines[:].set_visible(False)
     inside = found["reach"] < 1 - 1e-9

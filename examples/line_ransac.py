@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from drawing import Ink, present
-from measuring import cost, relative
+from drawing import Ink, present, trend
+from learning import Trust, train
+from measuring import beside_unrolled, table
 
 import tacit
 
@@ -30,8 +31,7 @@ def ransac(points: torch.Tensor, weight: torch.Tensor, tries: int = 200) -> torc
     generator = torch.Generator().manual_seed(0)
     pick = torch.multinomial(weight + 1e-3, 2 * tries, replacement=True, generator=generator)
     p, q = points.take_along_dim(pick[..., None], 1).chunk(2, dim=1)
-    across = torch.stack([q[..., 1] - p[..., 1], p[..., 0] - q[..., 0]], dim=-1)
-    n = across / across.norm(dim=-1, keepdim=True).clamp_min(1e-9)
+    n = torch.nn.functional.normalize(torch.stack([q[..., 1] - p[..., 1], p[..., 0] - q[..., 0]], dim=-1), dim=-1)
     lines = torch.cat([n, (n * p).sum(-1, keepdim=True)], dim=-1)
     best = misfit(points[:, None], weight[:, None], lines).argmin(1)
     near = settle(points, weight, lines.take_along_dim(best[:, None, None], 1)[:, 0], 20)
@@ -67,60 +67,44 @@ def scenes(count: int, generator: torch.Generator) -> tuple[torch.Tensor, ...]:
     return points, look, n[:, 0], kind
 
 
+def slant(u: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+    """The squared sine of the angle between the lines and the right ones."""
+    return 1 - (u[:, :2] * n).sum(1).square()
+
+
 def study(fast: bool) -> dict[str, Any]:
     """Train the weights through the fit; angles before and after; the cost beside unrolled re-weighting."""
     generator = torch.Generator().manual_seed(0)
-    torch.manual_seed(0)
-    trust = torch.nn.Sequential(
-        torch.nn.Linear(3, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1), torch.nn.Sigmoid()
-    ).double()
-    optimiser = torch.optim.Adam(trust.parameters(), lr=0.02)
-    tests = scenes(100, generator)
+    points, look, n, kind = scenes(100, generator)
+    trust = Trust()
 
-    def slant(u: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
-        return 1 - (u[:, :2] * n).sum(1).square()
-
-    found: dict[str, Any] = {"losses": []}
-    for _ in range(3 if fast else 150):
+    def loss() -> torch.Tensor:
         points, look, n, _ = scenes(16, generator)
-        loss = slant(tacit.argmin(line, points, trust(look)[..., 0], solver=ransac), n).mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        found["losses"].append(float(loss.detach()))
-    points, look, n, kind = tests
+        return slant(tacit.argmin(line, points, trust(look), solver=ransac), n).mean()
+
+    found: dict[str, Any] = {"points": points, "kind": kind}
+    found["losses"] = train(trust.parameters(), loss, 3 if fast else 150, 0.02)
     with torch.no_grad():
-        weight = trust(look)[..., 0]
+        weight = trust(look)
         for name, w in (("equal", torch.ones_like(weight)), ("learned", weight)):
             u = ransac(points, w)
             found[name] = {"u": u, "angle": slant(u, n).clamp_min(0).sqrt().asin().rad2deg(), "weight": w}
-    found["points"], found["kind"], found["n"] = points, kind, n
     some = weight[:16].clone().requires_grad_()
     start = ransac(points[:16], some.detach())
-
-    def layer() -> torch.Tensor:
-        return slant(tacit.argmin(line, points[:16], some, solver=ransac), n[:16]).sum()
-
-    (wanted,) = torch.autograd.grad(layer(), some)
-    found["rows"] = [("implicit", cost(layer, 3), 0.0)]
-    for steps in (3,) if fast else (3, 10, 30):
-
-        def unrolled(steps: int = steps) -> torch.Tensor:
-            return slant(settle(points[:16], some, start, steps), n[:16]).sum()
-
-        (got,) = torch.autograd.grad(unrolled(), some)
-        found["rows"].append((f"unrolled {steps}", cost(unrolled, 3), relative(got, wanted)))
+    found["rows"] = beside_unrolled(
+        lambda: slant(tacit.argmin(line, points[:16], some, solver=ransac), n[:16]).sum(),
+        lambda steps: slant(settle(points[:16], some, start, steps), n[:16]).sum(),
+        (3,) if fast else (3, 10, 30),
+        some,
+    )
     return found
 
 
 def say(found: dict[str, Any]) -> str:
     """Angles, and costs."""
-    lines = []
-    for name in ("equal", "learned"):
-        angle = found[name]["angle"]
-        lines.append(f"{name:>7} weights: {100 * (angle < 5).double().mean():.0f} % of 100 new lines within 5 degrees")
-    lines += [f"{name:<12} {measured}   error {error:.0e}" for name, measured, error in found["rows"]]
-    return "\n".join(lines)
+    near = {name: 100 * (found[name]["angle"] < 5).double().mean() for name in ("equal", "learned")}
+    lines = [f"{name:>7} weights: {share:.0f} % of 100 new lines within 5 degrees" for name, share in near.items()]
+    return "\n".join([*lines, *table(found["rows"])])
 
 
 def draw(ink: Ink, found: dict[str, Any]) -> Any:
@@ -129,15 +113,15 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
 
     figure, axes = plt.subplots(1, 3, figsize=(8.6, 2.9))
     k = int((found["equal"]["angle"] - found["learned"]["angle"]).argmax())
+    colours = [(ink[0], ink[1], ink.text)[kind] for kind in found["kind"]]
     t = torch.tensor([-3.0, 3.0], dtype=torch.float64)
     for panel, name in zip(axes, ("equal", "learned")):
         sizes = 4 + 26 * found[name]["weight"][k] / found[name]["weight"][k].max()
-        colours = [ink[0] if kind == 0 else ink[1] if kind == 1 else ink.text for kind in found["kind"]]
         panel.scatter(*found["points"][k].T, s=sizes, c=colours, linewidths=0)
         u = found[name]["u"][k]
         panel.plot(u[2] * u[0] - t * u[1], u[2] * u[1] + t * u[0], color=ink[2])
         panel.set(xlim=(-1.8, 1.8), ylim=(-1.8, 1.8), aspect="equal", xticks=[], yticks=[], title=f"{name} weights")
-    axes[2].plot(found["losses"], color=ink[0])
+    trend(axes[2], found["losses"], ink[0])
     axes[2].set(xlabel="step", title="squared sine of the angle")
     return figure
 

@@ -1,12 +1,16 @@
-"""What a layer costs: time forward and backward, bytes kept in between, and the largest tensor made on the way."""
+"""What a layer costs: time forward and backward, bytes kept in between, and the largest tensor made on the way.
+
+`beside_unrolled` sets a layer beside the usual alternative, an iteration whose steps are differentiated one by one.
+"""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -14,25 +18,22 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 @dataclass(frozen=True)
 class Cost:
-    """Milliseconds forward and backward (medians), and megabytes that the graph keeps for the backward pass."""
+    """Milliseconds of one processor forward and backward (medians), and megabytes that the graph keeps for the backward pass."""
 
     forward: float
     backward: float
     kept: float
-
-    def __str__(self) -> str:
-        return f"forward {self.forward:8.1f} ms   backward {self.backward:8.1f} ms   kept {self.kept:8.3f} MB"
 
 
 def cost(layer: Callable[[], torch.Tensor], repeats: int = 5) -> Cost:
     """Measure `layer() -> y`, whose inputs require a gradient; the first call, which warms up, does not count."""
     forward, backward = [], []
     for attempt in range(repeats + 1):
-        before = time.perf_counter()
+        before = time.process_time()  # what else the machine has to do does not count
         y = layer()
-        middle = time.perf_counter()
+        middle = time.process_time()
         y.backward(torch.ones_like(y))
-        after = time.perf_counter()
+        after = time.process_time()
         if attempt:
             forward.append(1e3 * (middle - before))
             backward.append(1e3 * (after - middle))
@@ -78,3 +79,35 @@ class Peak(TorchDispatchMode):
 def relative(a: torch.Tensor, b: torch.Tensor) -> float:
     """|a - b| / |b|."""
     return float((a - b).norm() / b.norm())
+
+
+class Row(NamedTuple):
+    """What one way to a gradient costs, and its relative distance from the implicit one; `steps` is 0 for that one."""
+
+    steps: int
+    cost: Cost
+    error: float
+
+
+def beside_unrolled(
+    implicit: Callable[[], torch.Tensor],
+    unrolled: Callable[[int], torch.Tensor],
+    steps: Sequence[int],
+    wrt: torch.Tensor,
+) -> list[Row]:
+    """The costs of `implicit()` and of `unrolled(n)`, each a loss, and how far apart their gradients in `wrt` are."""
+    (wanted,) = torch.autograd.grad(implicit(), wrt)
+    rows = [Row(0, cost(implicit, 3), 0.0)]
+    for n in steps:
+        (got,) = torch.autograd.grad(unrolled(n), wrt)
+        rows.append(Row(n, cost(partial(unrolled, n), 3), relative(got, wanted)))
+    return rows
+
+
+def table(rows: list[Row]) -> list[str]:
+    """The rows in words, a line each."""
+    lines = [f"{'':16}{'forward':>12}{'backward':>12}{'kept':>12}   gradient off by"]
+    for n, cost, error in rows:
+        name, off = (f"{n} steps unrolled", f"{error:.0e}") if n else ("implicit", "-")
+        lines.append(f"{name:<18}{cost.forward:7.1f} ms{cost.backward:9.1f} ms{cost.kept:9.3f} MB   {off}")
+    return lines

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from drawing import Ink, present
-from measuring import cost, relative
+from learning import train
+from measuring import beside_unrolled, table
 
 import tacit
 
@@ -77,32 +78,20 @@ def study(fast: bool) -> dict[str, Any]:
     for name, lawful in (("plain", False), ("lawful", True)):
         torch.manual_seed(0)
         model = Pendulum(lawful)
-        optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-        for _ in range(10 if fast else 250):
-            loss = (model(x) - exact(x)).square().mean()
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
+        losses = train(model.parameters(), lambda m=model: (m(x) - exact(x)).square().mean(), 10 if fast else 250, 0.01)
         path = [begin]
         with torch.no_grad():
             for _ in range(10 if fast else 150):
                 path.append(model(path[-1]))
-        found[name] = {"loss": float(loss.detach()), "path": torch.cat(path)}
+        found[name] = {"loss": losses[-1], "path": torch.cat(path)}
     guess = (exact(x) + 0.1 * torch.randn(x.shape, dtype=x.dtype, generator=generator)).requires_grad_()
     level = energy(x)
-
-    def layer() -> torch.Tensor:
-        return tacit.argmin(onto_level, guess, level, solver=nearest).sin().sum()
-
-    (wanted,) = torch.autograd.grad(layer(), guess)
-    found["rows"] = [("implicit", cost(layer, 3), 0.0)]
-    for steps in (1, 3, 10, 60):
-
-        def unrolled(steps: int = steps) -> torch.Tensor:
-            return nearest(guess, level, steps).sin().sum()
-
-        (got,) = torch.autograd.grad(unrolled(), guess)
-        found["rows"].append((f"unrolled {steps}", cost(unrolled, 3), relative(got, wanted)))
+    found["rows"] = beside_unrolled(
+        lambda: tacit.argmin(onto_level, guess, level, solver=nearest).sin().sum(),
+        lambda steps: nearest(guess, level, steps).sin().sum(),
+        (1, 3, 10, 60),
+        guess,
+    )
     return found
 
 
@@ -114,8 +103,7 @@ def say(found: dict[str, Any]) -> str:
         lines.append(
             f"{name:>6}: training loss {found[name]['loss']:.1e}, energy off by up to {drift:.1e} in the roll-out"
         )
-    lines += [f"{name:<12} {measured}   error {error:.0e}" for name, measured, error in found["rows"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *table(found["rows"])])
 
 
 def draw(ink: Ink, found: dict[str, Any]) -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from drawing import Ink, present
-from measuring import cost, relative
+from learning import Trust, train
+from measuring import beside_unrolled, table
 
 import tacit
 
@@ -37,13 +38,8 @@ pose = tacit.Problem(objective)
 
 def scenes(count: int, generator: torch.Generator) -> tuple[torch.Tensor, ...]:
     """Map, image, hints for each match, true pose, and the pose a moment before; 40 % of the matches are wrong."""
-    u = torch.cat(
-        [
-            0.5 * torch.randn(count, 3, dtype=torch.float64, generator=generator),
-            torch.randn(count, 3, dtype=torch.float64, generator=generator) * 0.3 + torch.tensor([0.0, 0, 5]),
-        ],
-        dim=1,
-    )
+    spread, middle = torch.tensor([[0.5, 0.5, 0.5, 0.3, 0.3, 0.3], [0, 0, 0, 0, 0, 5]], dtype=torch.float64)
+    u = middle + spread * torch.randn(count, 6, dtype=torch.float64, generator=generator)
     world = 2 * torch.rand(count, MATCHES, 3, dtype=torch.float64, generator=generator) - 1
     image = SCALE * torch.vmap(errors)(world, torch.zeros_like(world[..., :2]), u)
     image = image + 0.004 * torch.randn(image.shape, dtype=torch.float64, generator=generator)
@@ -76,42 +72,29 @@ def gauss_newton(
 def study(fast: bool) -> dict[str, Any]:
     """Train the weights by the error of the pose; the cost of the layer beside unrolled Gauss-Newton."""
     generator = torch.Generator().manual_seed(0)
-    torch.manual_seed(0)
-    trust = torch.nn.Sequential(
-        torch.nn.Linear(3, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1), torch.nn.Sigmoid()
-    ).double()
-    optimiser = torch.optim.Adam(trust.parameters(), lr=0.02)
-    tests = scenes(64, generator)
-    found: dict[str, Any] = {"losses": []}
-    for _ in range(2 if fast else 120):
+    world, image, hints, u, before = scenes(64, generator)
+    trust = Trust()
+
+    def loss() -> torch.Tensor:
         world, image, hints, u, before = scenes(16, generator)
-        y = tacit.argmin(pose, world, image, trust(hints)[..., 0], start=before)
-        loss = (y - u).square().sum(1).mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        found["losses"].append(float(loss.detach()))
-    world, image, hints, u, before = tests
+        y = tacit.argmin(pose, world, image, trust(hints), start=before)
+        return (y - u).square().sum(1).mean()
+
+    found: dict[str, Any] = {"losses": train(trust.parameters(), loss, 2 if fast else 120, 0.02)}
     with torch.no_grad():
-        weight = trust(hints)[..., 0]
+        weight = trust(hints)
         for name, w in (("equal", torch.ones_like(weight)), ("learned", weight)):
             y = tacit.solve(pose, world, image, w, start=before).y
             found[name] = (y - u)[:, :3].norm(dim=1).rad2deg()
     some = weight[:16].clone().requires_grad_()
     given = (world[:16], image[:16], some)
 
-    def layer() -> torch.Tensor:
-        return (tacit.argmin(pose, *given, start=before[:16]) - u[:16]).square().sum()
-
-    (wanted,) = torch.autograd.grad(layer(), some)
-    found["rows"] = [("implicit", cost(layer, 3), 0.0)]
-    for steps in (5,) if fast else (5, 10, 20, 40):
-
-        def unrolled(steps: int = steps) -> torch.Tensor:
-            return (gauss_newton(*given, before[:16], steps) - u[:16]).square().sum()
-
-        (got,) = torch.autograd.grad(unrolled(), some)
-        found["rows"].append((f"unrolled {steps}", cost(unrolled, 3), relative(got, wanted)))
+    found["rows"] = beside_unrolled(
+        lambda: (tacit.argmin(pose, *given, start=before[:16]) - u[:16]).square().sum(),
+        lambda steps: (gauss_newton(*given, before[:16], steps) - u[:16]).square().sum(),
+        (5,) if fast else (5, 10, 20, 40),
+        some,
+    )
     return found
 
 
@@ -123,8 +106,7 @@ def say(found: dict[str, Any]) -> str:
             f"{name:>7} weights: error of the rotation, median {found[name].median():.2f} degrees, "
             f"upper decile {found[name].quantile(0.9):.2f}"
         )
-    lines += [f"{name:<12} {measured}   error {error:.0e}" for name, measured, error in found["rows"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *table(found["rows"])])
 
 
 def draw(ink: Ink, found: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from drawing import Ink, present
-from measuring import cost, relative
+from measuring import beside_unrolled, table
 
 from tacit.nn.functional import quadratic_program
 
@@ -82,13 +82,12 @@ def study(fast: bool) -> dict[str, Any]:
     found["truth"], found["best"] = tests[1][1], schedule(tests[1])[1]
     p = tests[1][:32].clone().requires_grad_()
     v = torch.randn(32, T, dtype=torch.float64, generator=generator)
-    (wanted,) = torch.autograd.grad((schedule(p) * v).sum(), p)
-    found["rows"] = [("implicit", cost(lambda: (schedule(p) * v).sum(), 3), 0.0)]
-    for steps in (10,) if fast else (10, 30, 100, 300):
-        (got,) = torch.autograd.grad((split(p, steps) * v).sum(), p)
-        found["rows"].append(
-            (f"unrolled {steps}", cost(lambda n=steps: (split(p, n) * v).sum(), 3), relative(got, wanted))
-        )
+    found["rows"] = beside_unrolled(
+        lambda: (schedule(p) * v).sum(),
+        lambda steps: (split(p, steps) * v).sum(),
+        (10,) if fast else (10, 30, 100, 300),
+        p,
+    )
     return found
 
 
@@ -98,8 +97,12 @@ def say(found: dict[str, Any]) -> str:
         f"trained for {name}: a day costs {found[name]['regret'][-1]:.3f} more than with the prices known"
         for name in ("prices", "bills")
     ]
-    lines += [f"{name:<12} {measured}   error {error:.0e}" for name, measured, error in found["rows"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *table(found["rows"])])
+
+
+def charge(u: torch.Tensor) -> torch.Tensor:
+    """What is stored before the day and after each of its periods; half of what can be, to begin with."""
+    return STORE / 2 + torch.cat([u.new_zeros(1), u.cumsum(0)])
 
 
 def draw(ink: Ink, found: dict[str, Any]) -> Any:
@@ -114,12 +117,12 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
             color=ink[1 - k],
             label=f"for {name}",
         )
-        b.step(range(T), STORE / 2 + found[name]["u"].cumsum(0), color=ink[1 - k], label=f"for {name}")
-    b.step(range(T), STORE / 2 + found["best"].cumsum(0), "--", color=ink.text, label="prices known", linewidth=1)
+        b.plot(range(T + 1), charge(found[name]["u"]), color=ink[1 - k], label=f"for {name}")
+    b.plot(range(T + 1), charge(found["best"]), "--", color=ink.text, label="prices known", linewidth=1)
     a.set(xlabel="step", title="regret on new days", ylim=(0, None))
-    b.set(xlabel="period", title="charge of the battery on one day", ylim=(-0.05, 1.05))
+    b.set(xlabel="period", title="charge of the battery on one day", ylim=(-0.05, 1.25), yticks=[0, 0.5, 1])
     a.legend()
-    b.legend(fontsize=8)
+    b.legend(fontsize=8, ncols=3, loc="upper center", columnspacing=1)
     return figure
 
 

@@ -63,7 +63,7 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     figure, (a, b) = plt.subplots(1, 2, figsize=(7.6, 3.0))
     for angle in torch.arange(0, 2 * torch.pi, torch.pi / 12):
         tip = torch.stack([angle.cos(), angle.sin()])
-        a.plot([0.05 * tip[0], 2 * tip[0]], [0.05 * tip[1], 2 * tip[1]], color=ink.faint, linewidth=0.7)
+        a.plot([0.05 * tip[0], 3 * tip[0]], [0.05 * tip[1], 3 * tip[1]], color=ink.faint, linewidth=0.7)
     a.plot([0, 2 * found["plane"][0]], [0, 2 * found["plane"][1]], color=ink[0], linewidth=2)
     for y, column in zip(found["places"], found["columns"]):
         a.annotate(
@@ -72,11 +72,11 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
         along = torch.tensor([-0.35, 0.35], dtype=torch.float64)[:, None] * found["plane"]
         a.plot(*(y + 0.6 * column + along).T, ":", color=ink[1], linewidth=1)
         a.plot(*y, "o", color=ink[0], markersize=4)
-    a.set(aspect="equal", xlim=(-0.3, 1.7), ylim=(-0.3, 1.6), xticks=[], yticks=[])
-    a.set_title("rays are level lines; every y on one is a minimum")
+    a.set(aspect="equal", xlim=(-0.4, 2.0), ylim=(-0.3, 1.7), xticks=[], yticks=[])
+    a.set_title("level lines; every $y$ along $x$ is a minimum")
     a.spines[:].set_visible(False)
     b.loglog(found["deltas"], found["proximal"], ".-", color=ink[2])
-    b.set(xlabel=r"$\delta$", title="proximal Dy, distance from the least-norm one")
+    b.set(xlabel=r"$\delta$", title=r"proximal $\mathrm{D}y$, distance from the least-norm one")
     return figure
 
 

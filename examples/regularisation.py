@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from drawing import Ink, present
-from measuring import cost, relative
+from measuring import beside_unrolled, table
 
 import tacit
 
@@ -63,7 +63,7 @@ def study(fast: bool) -> dict[str, Any]:
         path.append(node.log_weight.detach().clone())
         losses.append(float(value.detach()))
         optimiser.step()
-    ticks = torch.linspace(-3, 5, 5 if fast else 17, dtype=torch.float64)
+    ticks = torch.linspace(-5, 5, 5 if fast else 17, dtype=torch.float64)
     probe, grid = Shrunk(), torch.zeros(len(ticks), len(ticks))
     for i, a in enumerate(ticks):
         for j, b in enumerate(ticks):
@@ -71,16 +71,13 @@ def study(fast: bool) -> dict[str, Any]:
                 probe.log_weight.copy_(torch.stack([a, b]))
                 grid[j, i] = loss(probe)
     exact = Shrunk()
-    (wanted,) = torch.autograd.grad(loss(exact), exact.parameters())
-    rows = [("implicit", cost(lambda: loss(exact), 3), 0.0)]
-    for steps in (10, 30) if fast else (30, 100, 300, 1000):
 
-        def descended(steps: int = steps) -> torch.Tensor:
-            w = descend(exact.log_weight, x, sign, steps)
-            return torch.nn.functional.softplus(-held_sign * (held @ w)).mean()
+    def descended(steps: int) -> torch.Tensor:
+        w = descend(exact.log_weight, x, sign, steps)
+        return torch.nn.functional.softplus(-held_sign * (held @ w)).mean()
 
-        (got,) = torch.autograd.grad(descended(), exact.parameters())
-        rows.append((f"unrolled {steps}", cost(descended, 3), relative(got, wanted)))
+    steps = (10, 30) if fast else (30, 100, 300, 1000)
+    rows = beside_unrolled(lambda: loss(exact), descended, steps, exact.log_weight)
     return {"path": torch.stack(path), "losses": losses, "ticks": ticks, "grid": grid, "rows": rows}
 
 
@@ -92,8 +89,7 @@ def say(found: dict[str, Any]) -> str:
         f"least on the grid {found['grid'].min():.4f}",
         f"log weights: {a:.2f} where the columns matter, {b:.2f} where they do not",
     ]
-    lines += [f"{name:<13} {measured}   error {error:.0e}" for name, measured, error in found["rows"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *table(found["rows"])])
 
 
 def draw(ink: Ink, found: dict[str, Any]) -> Any:

@@ -62,7 +62,7 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     """From each x to its y, coloured by the number of active inequalities."""
     import matplotlib.pyplot as plt
 
-    figure, panel = plt.subplots(figsize=(5.4, 4.4))
+    figure, panel = plt.subplots(figsize=(6.0, 4.6))
     angle = torch.linspace(0, 2 * torch.pi, 200, dtype=torch.float64)
     middle = CORNERS.mean(0)
     radius = (REACH / 2) ** 0.5  # barycentric lengths are sqrt(2) of those on this page
@@ -77,7 +77,7 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
         panel.plot(*b[pick].T, "o", color=ink[k], markersize=3, label=word)
     panel.set(aspect="equal", xticks=[], yticks=[])
     panel.spines[:].set_visible(False)
-    panel.legend(loc="upper right", fontsize=8)
+    figure.legend(loc="outside upper center", fontsize=8, ncols=3)
     return figure
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from drawing import Ink, present
-from measuring import cost, relative
+from learning import train
+from measuring import beside_unrolled, table
 
 import tacit
 
@@ -63,9 +64,7 @@ def pairs(count: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.T
 def study(fast: bool) -> dict[str, Any]:
     """Train a linear map so that the plan puts its mass on the diagonal; the cost beside an unrolled Sinkhorn."""
     generator = torch.Generator().manual_seed(0)
-    torch.manual_seed(0)
     features = torch.nn.Linear(6, 2, bias=False, dtype=torch.float64)
-    optimiser = torch.optim.Adam(features.parameters(), lr=0.05)
     tests = pairs(32, generator)
 
     def plans(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -73,31 +72,23 @@ def study(fast: bool) -> dict[str, Any]:
         price = price / price.mean((1, 2), keepdim=True)
         return plan(price, solved(price))
 
-    found: dict[str, Any] = {"losses": []}
-    with torch.no_grad():
-        found["before"] = plans(*tests)
-    for _ in range(3 if fast else 80):
-        P = plans(*pairs(8, generator))
-        loss = -(N * P.diagonal(dim1=1, dim2=2)).log().mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        found["losses"].append(float(loss.detach()))
+    def loss() -> torch.Tensor:
+        return -(N * plans(*pairs(8, generator)).diagonal(dim1=1, dim2=2)).log().mean()
+
+    found: dict[str, Any] = {"before": plans(*tests).detach()}
+    found["losses"] = train(features.parameters(), loss, 3 if fast else 80, 0.05)
     with torch.no_grad():
         found["after"] = plans(*tests)
     found["map"] = features.weight.detach()
     price = torch.rand(8, N, N, dtype=torch.float64, generator=generator).requires_grad_()
     v = torch.randn(8, N, N, dtype=torch.float64, generator=generator)
 
-    def layer(u: torch.Tensor) -> torch.Tensor:
-        return (plan(price, u) * v).sum()
-
-    (wanted,) = torch.autograd.grad(layer(solved(price)), price)
-    found["rows"] = [("implicit", cost(lambda: layer(solved(price)), 3), 0.0)]
-    for steps in (10,) if fast else (10, 30, 100, 300):
-        (got,) = torch.autograd.grad(layer(sinkhorn(price, steps)), price)
-        measured = cost(lambda steps=steps: layer(sinkhorn(price, steps)), 3)
-        found["rows"].append((f"unrolled {steps}", measured, relative(got, wanted)))
+    found["rows"] = beside_unrolled(
+        lambda: (plan(price, solved(price)) * v).sum(),
+        lambda steps: (plan(price, sinkhorn(price, steps)) * v).sum(),
+        (10,) if fast else (10, 30, 100, 300),
+        price,
+    )
     return found
 
 
@@ -109,8 +100,7 @@ def say(found: dict[str, Any]) -> str:
         f"pairs found: {100 * right[0]:.0f} % before, {100 * right[1]:.0f} % after {len(found['losses'])} steps",
         f"share of the learned map on the two coordinates that matter: {share:.3f}",
     ]
-    lines += [f"{name:<12} {measured}   error {error:.0e}" for name, measured, error in found["rows"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *table(found["rows"])])
 
 
 def draw(ink: Ink, found: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ pytest.importorskip("matplotlib", reason="figures need the extra 'plot'")
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures"
-HELPERS = {"drawing", "measuring", "demo"}  # demo has a command line and a test of its own
+HELPERS = {"drawing", "learning", "measuring", "demo"}  # demo has a command line and a test of its own
 SCRIPTS = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem not in HELPERS)
 SLOW = {"envelope", "line_ransac", "pnp", "regularisation"}
 """Scripts that take more than a few seconds even in the fast mode."""
