@@ -24,6 +24,8 @@ def test_train_then_evaluate_shows_the_same_table(tmp_path, source, capsys):
     assert main(["pointcloud", "evaluate", folder, "--data", source, "--shares", "0,0.5", "--device", "cpu"]) == 0
     assert capsys.readouterr().out.strip() in shown
     assert "| 50%" in shown
+    fewer = ["pointcloud", "evaluate", folder, "--data", source, "--points", "0", "--device", "cpu"]
+    assert main(fewer) == 1 and "points expects at least 1; received 0" in capsys.readouterr().err
 
 
 def test_a_second_training_in_the_same_folder_is_refused_and_resume_returns_the_result(tmp_path, source, capsys):

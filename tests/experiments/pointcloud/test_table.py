@@ -61,6 +61,8 @@ def test_the_report_has_our_means_above_the_papers_figures_and_the_provenance(tm
     assert "* seed: 0; 1" in lines
     assert "* command: `tacit pointcloud table 2 --points 64`" in lines
     assert (tmp_path / "table2.csv").exists()
+    write_report("1", FOUND, tmp_path)
+    assert "table 1 --points 64 --trained 0.0,0.5`" in (tmp_path / "table1.md").read_text()
 
 
 def test_results_are_found_in_their_folders_and_in_a_collection(tmp_path):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -78,6 +79,9 @@ class World:
             with _workers_watched():
                 yield cls(place, dist.get_rank(), dist.get_world_size())
         finally:
+            # gloo's threads need the interpreter's lock to let go of the last tensors they sent; whoever drops the last
+            # reference to the group holds that lock while joining them, and both would wait for ever.
+            time.sleep(0.2)
             dist.destroy_process_group()
 
     def prepare(self, model: torch.nn.Module) -> torch.nn.Module:
@@ -93,7 +97,7 @@ class World:
         """Return the model such that `backward` averages gradients over the processes."""
         if self.size == 1:
             return model
-        return torch.nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
+        return torch.nn.parallel.DistributedDataParallel(model)
 
     def share(self, count: int) -> slice:
         """Return which of `count` rows belong to this process: equal parts, the first ones a row longer if need be."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +75,15 @@ def _train(arguments: argparse.Namespace) -> None:
 def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="model.pt, or the folder of a finished training")
     parser.add_argument("--shares", default=",".join(map(str, SHARES)), help="shares of outliers, with commas")
+    parser.add_argument("--points", type=int, metavar="N", help="points of a cloud that are used (default: as trained)")
     _common_arguments(parser)
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     with World.start(arguments.device) as world:
         model, config, _ = load_model(arguments.model, world.device)
+        if arguments.points is not None:
+            config = dataclasses.replace(config, points=arguments.points)
         clouds = open_data(arguments.data, config.points)[1].spread(config.clouds).to(world.device)
         rows = trials(model, clouds, config, world, [float(share) for share in arguments.shares.split(",")])
         if world.first:

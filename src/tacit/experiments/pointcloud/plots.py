@@ -22,7 +22,10 @@ from tacit.shapes import Float, Tensor
 
 __all__ = ["attention", "curves", "draw_attention", "draw_gallery"]
 
-NAMES = {name: name.replace("_", " ").replace("huber", "Huber").replace("welsch", "Welsch") for name in POOLINGS}
+NAMES = {
+    name: name.replace("pseudo_", "pseudo-").replace("_", " ").replace("huber", "Huber").replace("welsch", "Welsch")
+    for name in POOLINGS
+}
 COLOURS = dict(zip(POOLINGS, ("#c2410c", "#8a8f98", "#9a7400", "#1769aa", "#8e44ad", "#2e7d32")))
 MARKS = dict(zip(POOLINGS, "osv^DX"))
 SHOWN = 1024  # points of a cloud in a figure

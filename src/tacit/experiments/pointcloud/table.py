@@ -117,11 +117,13 @@ def _rows(prefix: str, figures: Figures, ours: Figures) -> list[list[str]]:
 def _about(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the provenance of the runs in a table; a fact in which they differ is listed with all its values."""
     facts: dict[str, list[str]] = {"command": []}
+    shares = sorted({result["config"]["outliers"] for result in found.values()})
+    trained = ["--trained", ",".join(map(str, shares))] if name == "1" and tuple(shares) != TRAINED else []
     for result in found.values():
         config = build(Config, overrides=result["config"])
         if name == "2" and config.outliers > 0:
             continue
-        words = words_of(config, without=("pooling", "outliers", "shares", "seed"))
+        words = [*words_of(config, without=("pooling", "outliers", "shares", "seed")), *trained]
         facts["command"].append(shlex.join(["tacit", "pointcloud", "table", name, *words]))
         for key, value in result["about"].items():
             if key != "command":
