@@ -12,9 +12,12 @@ from . import (
     hock_schittkowski_3,
     hock_schittkowski_4,
     hock_schittkowski_5,
+    hock_schittkowski_6,
     irregular,
     more_garbow_hillstrom,
+    more_garbow_hillstrom_2,
     nist,
+    nist_2,
     paper,
 )
 from .base import KINDS, TestProblem
@@ -29,9 +32,12 @@ FAMILIES = (
     hock_schittkowski_3,
     hock_schittkowski_4,
     hock_schittkowski_5,
+    hock_schittkowski_6,
     irregular,
     more_garbow_hillstrom,
+    more_garbow_hillstrom_2,
     nist,
+    nist_2,
     paper,
 )
 PROBLEMS: dict[str, TestProblem] = {given.name: given for family in FAMILIES for given in family.PROBLEMS}

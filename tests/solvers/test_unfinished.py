@@ -53,7 +53,6 @@ CUT_SHORT = [
         ),
         "mgh_biggs_exp6",
     )
-    if name in PROBLEMS
 ]
 
 
@@ -68,7 +67,7 @@ def test_one_step_gives_a_status_and_a_warning_and_raises_when_asked(given: Test
     with pytest.warns(SolverWarning, match="MAX_ITERATIONS|STALLED|INFEASIBLE"):
         found = tacit.solve(given.problem, x, start=start, solver=one_step)
     assert found.status.item() in (Status.MAX_ITERATIONS, Status.STALLED, Status.INFEASIBLE)
-    assert found.iterations.item() <= 1
+    assert found.iterations.item() == 1
     with pytest.raises(ConvergenceError):
         tacit.solve(given.problem, x, start=start, solver=one_step, on_failure="raise")
     leaf = x.clone().requires_grad_()

@@ -38,7 +38,7 @@ class Automatic(Solver):
     """
 
     tol: float | None = None
-    max_iter: int = 300
+    max_iter: int = 400
     attempts: int = 4
     callback: Callable[[Progress], None] | None = None
 
@@ -74,7 +74,7 @@ class Automatic(Solver):
             torch.where(good[:, None], best.u, start),
             best.lam,
             best.residual,
-            torch.where(good, steps, 0),
+            torch.where(good, best.taken, 0),
             torch.where(good, int(Status.CONVERGED), int(Status.MAX_ITERATIONS)),
         )
 
@@ -82,7 +82,7 @@ class Automatic(Solver):
         self, instance: Instance, start: Float[Tensor, "b m"]
     ) -> Iterator[tuple[Callable[[Instance, Tensor], Found], Float[Tensor, "b m"]]]:
         """What to try, and from where."""
-        # What the first method could not do in its steps, the others do in half of them or not at all.
+        # What the first method could not do in its steps, most others do in half of them or not at all.
         n, few, callback = self.max_iter, max(self.max_iter // 2, 1), self.callback
         aside, across = start + _spread(start, 0.1), start - _spread(start, 0.5)
         if not instance.has_objective:
@@ -97,8 +97,8 @@ class Automatic(Solver):
             yield InteriorPoint(self.tol, few).solve, across
         else:
             yield Newton(self.tol, n, callback=callback).solve, start
+            yield Newton(self.tol, n, scaled=True).solve, start
             yield InteriorPoint(self.tol, few).solve, start
-            yield Newton(self.tol, few, scaled=True).solve, start
             yield Newton(self.tol, few).solve, aside
 
     def _from_feasible(self, instance: Instance, start: Float[Tensor, "b m"]) -> Found:

@@ -117,28 +117,30 @@ def drive(
     instance: Instance,
     state: S,
     advance: Callable[[Instance, S], S],
-    max_iter: int,
+    max_iter: int | Int[Tensor, " b"],
     callback: Callable[[Progress], None] | None = None,
 ) -> tuple[S, Int[Tensor, " b"]]:
     """Repeat `advance` on the elements that still search; return their last states and how many steps each took.
 
-    Elements that search no longer leave the batch. What still searches after `max_iter` steps gets MAX_ITERATIONS.
+    Elements that search no longer leave the batch. What still searches after `max_iter` steps, one number for all or
+    one for each, gets MAX_ITERATIONS.
     """
     everything = state
     index = torch.arange(instance.batch, device=state.u.device)
+    limits = max_iter if isinstance(max_iter, Tensor) else torch.full_like(index, max_iter)
+    most = int(limits.amax()) if len(limits) else 0
     iterations = torch.zeros(instance.batch, dtype=torch.int64, device=state.u.device)
-    for iteration in range(max_iter + 1):
+    for iteration in range(most + 1):
         if callback is not None and instance.batch:
             callback(Progress(iteration, index, state.u, instance.objective(state.u), state.residual))
-        running = state.status == RUNNING
+        running = (state.status == RUNNING) & (limits[index] > iteration)
         if not bool(running.all()):
             everything = everything.put(index, state)
             state, instance, index = state.take(running), instance.take(running), index[running]
-        if not len(index) or iteration == max_iter:
+        if not len(index):
             break
         state = advance(instance, state)
         iterations[index] += 1
-    everything = everything.put(index, state)
     exhausted = torch.where(everything.status == RUNNING, int(Status.MAX_ITERATIONS), everything.status)
     return replace(everything, status=exhausted), iterations
 

@@ -49,6 +49,7 @@ class InteriorState(State):
         polished: the error at which a polish was last tried.
         crawl: how many steps in a row were short and hardly reduced a violation.
         best, since: the least error so far, and for how many steps it has not been halved.
+        left: steps still allowed, those of a polish or a restoration counted too.
     """
 
     lam: Float[Tensor, "b r"]
@@ -69,6 +70,7 @@ class InteriorState(State):
     crawl: Int[Tensor, " b"]
     best: Float[Tensor, " b"]
     since: Int[Tensor, " b"]
+    left: Int[Tensor, " b"]
 
     @property
     def multipliers(self) -> Float[Tensor, "b r"]:

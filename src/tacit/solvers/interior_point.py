@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 import torch
 
 from tacit.problem import Instance, Status
-from tacit.shapes import Bool, Float, Int, Tensor
+from tacit.shapes import Bool, Float, Tensor
 from tacit.solvers.barrier import Model, barrier_errors, new_direction
 from tacit.solvers.base import RUNNING, Found, Progress, Solver, check_count, check_positive, drive, tolerance
 from tacit.solvers.filter import MEMORY, InteriorState, cleared, model_at, search
 from tacit.solvers.linear import bordered, solve_or_least_norm
-from tacit.solvers.polish import polish
+from tacit.solvers.polish import STEPS, polish
 from tacit.solvers.restoration import restore, row_scale
+from tacit.solvers.stray import without_strays
 
 __all__ = ["InteriorPoint"]
 
@@ -38,7 +39,7 @@ class InteriorPoint(Solver):
 
     Args:
         tol: scaled residual to reach; None takes what the dtype allows.
-        max_iter: steps allowed.
+        max_iter: steps allowed, those that restore feasibility or polish an answer among them.
         barrier: first weight of the logarithmic barrier.
         callback: called with a `Progress` after every step.
 
@@ -69,8 +70,9 @@ class InteriorPoint(Solver):
     @torch.no_grad()
     def solve(self, instance: Instance, start: Float[Tensor, "b m"]) -> Found:
         state = self.begin(instance, start)
-        final, iterations = drive(instance, state, self.advance, self.max_iter, self.callback)
-        return _last_look(instance, final, iterations, tolerance(self.tol, start.dtype))
+        final, _ = drive(instance, state, self.advance, self.max_iter, self.callback)
+        found = _last_look(instance, final, self.max_iter, tolerance(self.tol, start.dtype))
+        return without_strays(instance, start, found)
 
     def begin(self, instance: Instance, start: Float[Tensor, "b m"]) -> InteriorState:
         """Scales, slacks and multipliers at the start."""
@@ -105,12 +107,14 @@ class InteriorPoint(Solver):
             crawl=torch.zeros_like(f, dtype=torch.int64),
             best=torch.full_like(f, float("inf")),
             since=torch.zeros_like(f, dtype=torch.int64),
+            left=torch.full_like(f, self.max_iter, dtype=torch.int64),
         )
         return _reset(instance, state, rows, f_Y, A)
 
     def advance(self, instance: Instance, state: InteriorState) -> InteriorState:
         """One step of every element."""
         tol = tolerance(self.tol, state.u.dtype)
+        state = replace(state, left=state.left - 1)
         model, f = model_at(instance, state)
         error = barrier_errors(model, torch.zeros_like(state.mu))
         state = replace(state, lam=state.multipliers, residual=error.nan_to_num(nan=float("inf")))
@@ -119,7 +123,10 @@ class InteriorPoint(Solver):
         direction = new_direction(model, state.mu, state.delta)
         moved, lost = search(instance, state, model, f, direction)
         moved = moved.where(state.status == RUNNING, state)
-        return _restore(instance, moved, lost & (state.status == RUNNING), tol)
+        moved = _restore(instance, moved, lost & (state.status == RUNNING), tol)
+        # The last look's steps are kept back.
+        spent = (moved.status == RUNNING) & (moved.left <= min(STEPS, self.max_iter // 4))
+        return replace(moved, status=torch.where(spent, int(Status.MAX_ITERATIONS), moved.status))
 
 
 def _reset(
@@ -152,11 +159,12 @@ def _finish(
     if bool(close.any()):
         index = close.nonzero().squeeze(1)
         near = state.take(index)
-        best = polish(instance.take(index), near.u, near.lam)
+        best = polish(instance.take(index), near.u, near.lam, left=near.left)
         good = best.holds(tol)
         ended = replace(
             near,
             polished=error[index],
+            left=near.left - best.taken,
             u=torch.where(good[:, None], best.u, near.u),
             lam=torch.where(good[:, None], best.lam, near.lam),
             residual=torch.where(good, best.residual, near.residual),
@@ -185,19 +193,19 @@ def _watch(instance: Instance, state: InteriorState, error: Float[Tensor, " b"])
     return replace(state, best=best, since=since, status=torch.where(worn, int(Status.STALLED), state.status))
 
 
-def _last_look(instance: Instance, final: InteriorState, iterations: Int[Tensor, " b"], tol: float) -> Found:
+def _last_look(instance: Instance, final: InteriorState, max_iter: int, tol: float) -> Found:
     """Polish what did not converge: it may hold all the same. Residuals are those of the problem, not of a barrier."""
     open_ends = torch.tensor([Status.MAX_ITERATIONS, Status.STALLED], device=final.u.device)
     index = torch.isin(final.status, open_ends).nonzero().squeeze(1)
-    found = Found(final.u, final.lam, final.residual, iterations, final.status)
+    found = Found(final.u, final.lam, final.residual, max_iter - final.left, final.status)
     if not len(index):
         return found
     part = final.take(index)
-    best = polish(instance.take(index), part.u, part.lam)
+    best = polish(instance.take(index), part.u, part.lam, left=part.left)
     good = best.holds(tol)
     status = torch.where(good, int(Status.CONVERGED), part.status)
     u = torch.where(best.residual.isfinite()[:, None], best.u, part.u)
-    return found.replaced_at(index, Found(u, best.lam, best.residual, iterations[index], status))
+    return found.replaced_at(index, Found(u, best.lam, best.residual, max_iter - part.left + best.taken, status))
 
 
 def _lower_barrier(state: InteriorState, at: Model, tol: float) -> InteriorState:
@@ -223,8 +231,9 @@ def _restore(instance: Instance, state: InteriorState, lost: Bool[Tensor, " b"],
     part, inner = state.take(index), instance.take(index)
     rows = inner.rows(part.u) * part.d
     violation = torch.cat([rows[:, : inner.p].abs(), rows[:, inner.p :].clamp(min=0.0)], 1).amax(1)
-    found = restore(inner, part.u, 0.1 * violation, tol)
-    again = replace(part, u=found.u, restorations=part.restorations + 1, delta=torch.zeros_like(part.delta))
+    found = restore(inner, part.u, 0.1 * violation, tol, part.left.clamp(max=100))
+    again = replace(part, u=found.u, left=part.left - found.iterations)
+    again = replace(again, restorations=part.restorations + 1, delta=torch.zeros_like(part.delta))
     again = replace(again, mu=torch.where(violation > part.mu, part.mu.clamp(min=1e-2), part.mu))
     again = _reset(inner, again, inner.rows(found.u), inner.gradient(found.u), inner.jacobian(found.u))
     status = torch.where(found.status == Status.INFEASIBLE, int(Status.INFEASIBLE), part.status)

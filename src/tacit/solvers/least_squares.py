@@ -19,7 +19,8 @@ from tacit.problem import Instance, Status
 from tacit.shapes import Float, Tensor
 from tacit.solvers.base import RUNNING, Found, Progress, Solver, State, check_count, check_positive, drive, tolerance
 from tacit.solvers.newton import trust_region_step
-from tacit.solvers.polish import polish
+from tacit.solvers.polish import STEPS, polish
+from tacit.solvers.stray import without_strays
 
 __all__ = ["GaussNewton", "LevenbergMarquardt"]
 
@@ -31,7 +32,7 @@ class LevenbergMarquardt(Solver):
     Args:
         residuals: `residuals(*inputs of one sample, u) -> (k,)`, as the objective is written.
         tol: scaled residual of the optimality conditions to reach; None takes what the dtype allows.
-        max_iter: steps allowed.
+        max_iter: steps allowed, the last ones being Newton's.
         radius: first trust region, relative to max(1, |start|).
         callback: called with a `Progress` after every step.
 
@@ -78,13 +79,15 @@ class LevenbergMarquardt(Solver):
             radius=self.radius * start.abs().amax(-1).clamp(min=1.0),
             rho=rho,
         )
-        final, iterations = drive(instance, state, lambda i, s: self._advance(i, s, tol), self.max_iter, self.callback)
-        best = polish(instance, final.u, start.new_zeros(len(start), 0))
+        most = self.max_iter - min(STEPS, self.max_iter // 4)  # the last steps are Newton's
+        final, iterations = drive(instance, state, lambda i, s: self._advance(i, s, tol), most, self.callback)
+        best = polish(instance, final.u, start.new_zeros(len(start), 0), left=self.max_iter - iterations)
         good = best.holds(tol) & (final.status != Status.NONFINITE)
         stopped = torch.where(final.status == Status.CONVERGED, int(Status.STALLED), final.status)
         status = torch.where(good, int(Status.CONVERGED), stopped)
         u = torch.where(best.residual.isfinite()[:, None], best.u, final.u)
-        return Found(u, best.lam, best.residual, iterations, status)
+        found = Found(u, best.lam, best.residual, iterations + best.taken, status)
+        return without_strays(instance, start, found)
 
     def step(self, instance: Instance, u: Float[Tensor, "b m"]) -> Float[Tensor, "b m"]:
         """One undamped Gauss-Newton step, differentiable: for unrolling close to the answer."""

@@ -21,7 +21,8 @@ from tacit.shapes import Bool, Float, Int, Tensor
 from tacit.solvers.base import RUNNING, Found, Progress, Solver, State, check_count, check_positive, drive, tolerance
 from tacit.solvers.linear import eigen, solve_or_least_norm
 from tacit.solvers.optimality import Local, residual
-from tacit.solvers.polish import hardly_moves, relative_length
+from tacit.solvers.polish import hardly_moves, polish, relative_length
+from tacit.solvers.stray import without_strays
 
 __all__ = ["Newton", "trust_region_step"]
 
@@ -68,11 +69,21 @@ class Newton(Solver):
             )
         state = self.begin(instance, start)
         final, iterations = drive(instance, state, self.advance, self.max_iter, self.callback)
-        # A search that used up its steps, or can improve no more, has still converged if the conditions hold.
-        held = (final.residual <= tolerance(self.tol, start.dtype)) & (final.curvature >= -1e-6) & final.close
-        stopped = (final.status == Status.MAX_ITERATIONS) | (final.status == Status.STALLED)
-        status = torch.where(held & stopped, int(Status.CONVERGED), final.status)
-        return Found(final.u, start.new_zeros(len(start), 0), final.residual, iterations, status)
+        found = Found(final.u, start.new_zeros(len(start), 0), final.residual, iterations, final.status)
+        return without_strays(instance, start, self._last_look(instance, found))
+
+    def _last_look(self, instance: Instance, found: Found) -> Found:
+        """A search that used up its steps, or can improve no more, has still converged if the conditions hold."""
+        open_ends = torch.tensor([Status.MAX_ITERATIONS, Status.STALLED], device=found.u.device)
+        index = torch.isin(found.status, open_ends).nonzero().squeeze(1)
+        if not len(index):
+            return found
+        part, u, taken = instance.take(index), found.u[index], found.iterations[index]
+        best = polish(part, u, u.new_zeros(len(u), 0), left=self.max_iter - taken)
+        good = best.holds(tolerance(self.tol, u.dtype))
+        status = torch.where(good, int(Status.CONVERGED), found.status[index])
+        u = torch.where(best.residual.isfinite()[:, None], best.u, u)
+        return found.replaced_at(index, Found(u, best.lam, best.residual, taken + best.taken, status))
 
     def step(self, instance: Instance, u: Float[Tensor, "b m"]) -> Float[Tensor, "b m"]:
         """One plain Newton step, differentiable: for unrolling close to the answer."""
@@ -94,8 +105,6 @@ class Newton(Solver):
             units=torch.zeros_like(start),
             radius=torch.zeros_like(f),
             farthest=FAR * size,
-            curvature=torch.zeros_like(f),
-            close=torch.zeros_like(bad),
             lull=torch.zeros_like(status),
         )
 
@@ -144,8 +153,6 @@ class Newton(Solver):
             status=status,
             units=D,
             radius=radius,
-            curvature=least,
-            close=close,
             lull=lull,
         )
 
@@ -174,16 +181,14 @@ class Newton(Solver):
 
 @dataclass(frozen=True)
 class NewtonState(State):
-    """Adds: objective, first objective, scales of the unknowns, trust radius (0: not yet chosen), farthest |u|, least
-    scaled eigenvalue, whether Newton's step is negligible, steps without gain."""
+    """Adds: objective, first objective, scales of the unknowns, trust radius (0: not yet chosen), farthest |u|, steps
+    without gain."""
 
     f: Float[Tensor, " b"]
     first: Float[Tensor, " b"]
     units: Float[Tensor, "b m"]
     radius: Float[Tensor, " b"]
     farthest: Float[Tensor, " b"]
-    curvature: Float[Tensor, " b"]
-    close: Bool[Tensor, " b"]
     lull: Int[Tensor, " b"]
 
 

@@ -18,7 +18,7 @@ import torch
 from tacit.problem import Instance
 from tacit.shapes import Bool, Float, Tensor
 
-__all__ = ["Local", "active_rows", "evaluate", "residual"]
+__all__ = ["Local", "active_rows", "evaluate", "forces", "residual"]
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,19 @@ def active_rows(at: Local) -> Bool[Tensor, "b r"]:
     return torch.cat([torch.ones_like(at.rows[:, : at.p], dtype=torch.bool), force > slack], 1)
 
 
+def forces(at: Local) -> Float[Tensor, "b q"]:
+    """Scaled multipliers of the inequalities, non-negative when right: each row's share in what pulls at an unknown.
+
+    The largest share counts, so that the units of the unknowns do not matter.
+    """
+    lam = at.lam[:, at.p :]
+    share = _ratio((lam[:, :, None] * at.A[:, at.p :]).abs(), at.pull[:, None, :])
+    return -lam.sign() * share.amax(-1)
+
+
 def _complementary(at: Local) -> tuple[Float[Tensor, "b q"], Float[Tensor, "b q"]]:
     """Scaled multipliers (non-negative when right) and scaled slacks of the inequalities."""
-    slope = at.A[:, at.p :].abs().amax(-1)
-    force = _ratio(-at.lam[:, at.p :] * slope, at.pull.amax(-1, keepdim=True))
-    return force, _ratio(-at.rows[:, at.p :], at.row_size[:, at.p :])
+    return forces(at), _ratio(-at.rows[:, at.p :], at.row_size[:, at.p :])
 
 
 def _ratio(value: Tensor, scale: Tensor) -> Tensor:

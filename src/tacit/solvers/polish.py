@@ -9,34 +9,38 @@ solution. Nothing globalises these steps: a point is kept only if its residual i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from tacit.linalg.equilibrate import equilibrate
 from tacit.linalg.nnls import sign_constrained_least_squares
 from tacit.problem import Instance
-from tacit.shapes import Bool, Float, Tensor
+from tacit.shapes import Bool, Float, Int, Tensor
 from tacit.solvers.linear import bordered, factor_symmetric, solve_or_least_norm
-from tacit.solvers.optimality import Local, active_rows, evaluate, residual
+from tacit.solvers.optimality import Local, active_rows, evaluate, forces, residual
 
-__all__ = ["Polished", "hardly_moves", "is_minimum", "multipliers", "polish", "relative_length"]
+__all__ = ["STEPS", "Polished", "hardly_moves", "is_minimum", "multipliers", "polish", "relative_length"]
 
 
 CLOSE = 1e-7
 """A Newton step (relative to u) that is this short says that the answer is right to about twice as many digits."""
 
+STEPS = 12
+"""How many steps a polish may take: it starts close, where two or three are enough."""
+
 
 @dataclass(frozen=True)
 class Polished:
-    """The best point met, its multipliers and residual, the relative length of the Newton step from there, and whether
-    curvature says minimum."""
+    """The best point met, its multipliers and residual, the relative length of the Newton step from there, whether
+    curvature says minimum, and how many steps were taken."""
 
     u: Float[Tensor, "b m"]
     lam: Float[Tensor, "b r"]
     residual: Float[Tensor, " b"]
     step: Float[Tensor, " b"]
     minimum: Bool[Tensor, " b"]
+    taken: Int[Tensor, " b"]
 
     def holds(self, tol: float) -> Bool[Tensor, " b"]:
         """Whether this is an answer: the conditions hold, Newton would hardly move, and curvature says minimum."""
@@ -60,25 +64,44 @@ def relative_length(d: Float[Tensor, "b m"], u: Float[Tensor, "b m"]) -> Float[T
 
 
 def polish(
-    instance: Instance, u: Float[Tensor, "b m"], lam: Float[Tensor, "b r"], steps: int = 12, reach: float = 0.1
+    instance: Instance,
+    u: Float[Tensor, "b m"],
+    lam: Float[Tensor, "b r"],
+    steps: int = STEPS,
+    reach: float = 0.1,
+    left: Int[Tensor, " b"] | None = None,
 ) -> Polished:
-    """Take up to `steps` Newton steps from `(u, lam)`, never beyond `reach` (relative); keep the best point."""
+    """Take up to `steps` Newton steps from `(u, lam)`, never beyond `reach` (relative); keep the best point.
+
+    `left` bounds the steps of each element; with none left this only looks at the point.
+    """
+    lam = _of_active_rows(instance, u, lam)
     at, best, (next_u, next_lam) = _look(instance, u, lam)
     limit = reach * at.size
     index = torch.arange(len(u), device=u.device)
-    lull = torch.zeros_like(index)
+    lull, taken = torch.zeros_like(index), torch.zeros_like(index)
+    left = torch.full_like(index, steps) if left is None else left.clamp(max=steps)
     for _ in range(steps):
-        stay = best.residual[index].isfinite() & (best.residual[index] > 0) & (lull < 3)
+        stay = (left > taken)[index]
+        stay &= best.residual[index].isfinite() & (best.residual[index] > 0) & (lull < 3)
         stay &= (next_u - u[index]).abs().amax(-1) <= limit[index]
         index, lull = index[stay], lull[stay]
         if not len(index):
             break
+        taken[index] += 1
         _, new, (next_u, next_lam) = _look(instance.take(index), next_u[stay], next_lam[stay])
         before = best.residual[index]
         better = new.residual < before
         lull = torch.where(new.residual < 0.5 * before, 0, lull + 1)
         best = _keep(best, index[better], new, better)
-    return best
+    return replace(best, taken=taken)
+
+
+def _of_active_rows(instance: Instance, u: Float[Tensor, "b m"], lam: Float[Tensor, "b r"]) -> Float[Tensor, "b r"]:
+    """Zero instead of what a barrier leaves to inactive rows: to a level direction its curvature is a lot."""
+    if not instance.q:
+        return lam
+    return torch.where(active_rows(evaluate(instance, u, lam)), lam, 0.0)
 
 
 def _look(
@@ -88,7 +111,8 @@ def _look(
     at = evaluate(instance, u, lam)
     u_next, lam_next = _step(at)
     length = relative_length(u_next - u, u)
-    return at, Polished(u, lam, residual(at), length, is_minimum(at)), (u_next, lam_next)
+    taken = torch.zeros_like(length, dtype=torch.int64)
+    return at, Polished(u, lam, residual(at), length, is_minimum(at), taken), (u_next, lam_next)
 
 
 def _step(at: Local) -> tuple[Float[Tensor, "b m"], Float[Tensor, "b r"]]:
@@ -123,8 +147,7 @@ def is_minimum(at: Local) -> Bool[Tensor, " b"]:
 
 def _strength(at: Local) -> Float[Tensor, "b r"]:
     """Scaled size of each multiplier; infinite for equalities."""
-    force = at.lam.abs() * at.A.abs().amax(-1) / at.pull.amax(-1, keepdim=True)
-    return torch.cat([torch.full_like(force[:, : at.p], float("inf")), force[:, at.p :]], 1)
+    return torch.cat([torch.full_like(at.lam[:, : at.p], float("inf")), forces(at).abs()], 1)
 
 
 def multipliers(at: Local, near: float = 1e-6) -> Float[Tensor, "b r"]:
@@ -136,4 +159,4 @@ def multipliers(at: Local, near: float = 1e-6) -> Float[Tensor, "b r"]:
 
 def _keep(best: Polished, index: Tensor, new: Polished, mask: Bool[Tensor, " k"]) -> Polished:
     names = ("u", "lam", "residual", "step", "minimum")
-    return Polished(*(getattr(best, k).index_copy(0, index, getattr(new, k)[mask]) for k in names))
+    return replace(best, **{k: getattr(best, k).index_copy(0, index, getattr(new, k)[mask]) for k in names})

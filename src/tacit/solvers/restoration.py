@@ -56,13 +56,13 @@ def restore(
     u: Float[Tensor, "b m"],
     target: Float[Tensor, " b"] | None = None,
     tol: float | None = None,
-    max_iter: int = 100,
+    max_iter: int | Int[Tensor, " b"] = 100,
     judge: bool = True,
 ) -> Restored:
     """Reduce the violation to `target` (absolute, scaled rows), or to the tolerance without one.
 
     With `judge`, points where Gauss-Newton stops at a positive violation are followed along negative curvature before
-    they are called INFEASIBLE.
+    they are called INFEASIBLE. `max_iter` bounds all steps, for all elements or for each.
     """
     tol = tolerance(tol, u.dtype)
     rows = instance.rows(u)
@@ -78,7 +78,9 @@ def restore(
     final, iterations = drive(instance, state, lambda i, s: _advance(i, s, tol), max_iter)
     stuck = (final.status == Status.INFEASIBLE).nonzero().squeeze(1)
     if judge and len(stuck):
-        final = final.put(stuck, _escape(instance.take(stuck), final.take(stuck), tol))
+        left = (max_iter - iterations)[stuck].clamp(0, 100)
+        part, steps = _escape(instance.take(stuck), final.take(stuck), left, tol)
+        final, iterations = final.put(stuck, part), iterations.index_add(0, stuck, steps)
     return Restored(final.u, final.residual, iterations, final.status)
 
 
@@ -128,7 +130,7 @@ def _advance(instance: Instance, state: _State, tol: float) -> _State:
     )
 
 
-def _escape(instance: Instance, state: _State, tol: float) -> _State:
+def _escape(instance: Instance, state: _State, left: Int[Tensor, " b"], tol: float) -> tuple[_State, Int[Tensor, " b"]]:
     """Follow negative curvature of the violation; what is a minimum of it stays INFEASIBLE."""
     p = instance.p
 
@@ -145,11 +147,12 @@ def _escape(instance: Instance, state: _State, tol: float) -> _State:
         p=0,
         q=0,
     )
-    moved = Newton(max_iter=100).solve(flat, state.u)
+    newton = Newton()
+    moved, steps = drive(flat, newton.begin(flat, state.u), newton.advance, left)
     v = _violation(instance.rows(moved.u), p, state.scale).abs().amax(-1)
     better = v < 0.5 * state.residual
     u = torch.where(better[:, None], moved.u, state.u)
     largest = torch.where(better, v, state.residual)
     good = largest <= torch.maximum(tol * u.abs().amax(-1).clamp(min=1.0), state.target)
     status = torch.where(good, int(Status.CONVERGED), int(Status.INFEASIBLE))
-    return replace(state, u=u, residual=largest, status=status)
+    return replace(state, u=u, residual=largest, status=status), steps
