@@ -1,4 +1,4 @@
-"""What the documentation site needs beyond its generator: folders in the navigation, mathematics as MathML.
+"""What the documentation site needs beyond its generator: folders in the navigation, links, mathematics as MathML.
 
 MathML is part of the page, so a formula needs neither a script nor a font from the network.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import logging
+import posixpath
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from typing import Any
 from math_core import LatexError, LatexToMathML
 
 log = logging.getLogger("mkdocs.hooks.site")
+
+PAGE = re.compile(r"(?<!\[)`(?:docs/)?([\w/]+\.md)`")
+"""A page of the site by its name, as in the table of claims."""
 
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 MACROS = {
@@ -45,6 +49,17 @@ def _unfolded(entries: list[Any], docs: Path) -> list[Any]:
         else:
             out.append(entry)
     return out
+
+
+def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
+    """Make a link of every page that is named as code."""
+
+    def linked(match: re.Match[str]) -> str:
+        if files.get_file_from_path(match[1]) is None:
+            return match[0]
+        return f"[{match[0]}]({posixpath.relpath(match[1], posixpath.dirname(page.file.src_path))})"
+
+    return PAGE.sub(linked, markdown)
 
 
 def on_page_content(content: str, page: Any, **_: Any) -> str:

@@ -35,6 +35,13 @@ def test_a_folder_in_the_navigation_becomes_its_pages_with_the_index_first(tmp_p
     ]
 
 
+def test_a_page_named_as_code_becomes_a_link_if_it_is_there():
+    files = SimpleNamespace(get_file_from_path=lambda path: path if path == "api/nn.md" else None)
+    page = SimpleNamespace(file=SimpleNamespace(src_path="paper/claims.md"))
+    out = tool("site").on_page_markdown("`docs/api/nn.md`, `api/none.md`, [`api/nn.md`](x)", page, files)
+    assert out == "[`docs/api/nn.md`](../api/nn.md), `api/none.md`, [`api/nn.md`](x)"
+
+
 def test_a_formula_becomes_mathml_and_its_entities_are_read(page):
     content = '<p>If <span class="arithmatex">\\(a &lt; b\\)</span> then.</p>'
     out = tool("site").on_page_content(content, page)
