@@ -8,6 +8,7 @@ import torch
 
 from tacit.functions.norms import lp_norm
 from tacit.nn.functional import lp_ball
+from tacit.nn.functional.projection import check_options
 from tacit.problem.problem import Problem
 from tacit.shapes import Tensor
 
@@ -30,6 +31,7 @@ class LpBall(torch.nn.Module):
 
     def __init__(self, p: float, radius: float | Tensor = 1.0, dim: int = -1, *, plateau: str = "zero") -> None:
         super().__init__()
+        check_options(radius, dim, p, plateau)
         self.p = p
         self.radius: float | Tensor
         if isinstance(radius, Tensor) and not isinstance(radius, torch.nn.Parameter):

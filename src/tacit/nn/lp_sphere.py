@@ -8,6 +8,7 @@ import torch
 
 from tacit.functions.norms import lp_norm
 from tacit.nn.functional import lp_sphere
+from tacit.nn.functional.projection import check_options
 from tacit.problem.problem import Problem
 from tacit.shapes import Tensor
 
@@ -29,6 +30,7 @@ class LpSphere(torch.nn.Module):
 
     def __init__(self, p: float, radius: float | Tensor = 1.0, dim: int = -1, *, plateau: str = "zero") -> None:
         super().__init__()
+        check_options(radius, dim, p, plateau)
         self.p = p
         self.radius: float | Tensor
         if isinstance(radius, Tensor) and not isinstance(radius, torch.nn.Parameter):
@@ -68,7 +70,8 @@ class LpSphere(torch.nn.Module):
             return (sign(x) * u).gather(-1, x.abs().argmax(-1, keepdim=True)) - radius
 
         def box(x: Tensor, radius: Tensor, u: Tensor) -> Tensor:
-            return torch.cat([u - radius, -u - radius])
+            held = torch.arange(len(x), device=x.device) == x.abs().argmax(-1)  # by the equality: no row twice
+            return torch.cat([torch.where(held, -radius, u - radius), torch.where(held, -radius, -u - radius)])
 
         if self.plateau == "zero" and self.p == 1:
             return Problem(objective=objective, equality=on_facet, inequality=same_orthant)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from tacit.nn.functional import simplex
+from tacit.nn.functional.projection import check_options
 from tacit.problem.problem import Problem
 from tacit.shapes import Tensor
 
@@ -24,6 +25,7 @@ class Simplex(torch.nn.Module):
 
     def __init__(self, radius: float | Tensor = 1.0, dim: int = -1) -> None:
         super().__init__()
+        check_options(radius, dim)
         self.radius: float | Tensor
         if isinstance(radius, Tensor) and not isinstance(radius, torch.nn.Parameter):
             self.register_buffer("radius", radius)

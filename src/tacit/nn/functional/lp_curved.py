@@ -19,6 +19,7 @@ Column = Float[Tensor, "r 1"]
 
 _OUTER = 60
 _INNER = 12
+_FAR = 1e-60
 
 
 def project_curved(x: Rows, radius: Column, p: float) -> Rows:
@@ -28,7 +29,9 @@ def project_curved(x: Rows, radius: Column, p: float) -> Rows:
     """
     sign = torch.where(x.detach() >= 0, 1.0, -1.0).double()
     r = radius.double()  # powers of float32 numbers overflow float32
-    a = (x.double() * sign) / r
+    # So far out that the radius is lost beside x only the direction counts, and x / radius may overflow.
+    unit = torch.maximum(r, _FAR * x.detach().abs().amax(-1, keepdim=True).double())
+    a = (x.double() * sign) / unit
     with torch.no_grad():
         fixed = a.detach()
         outside = ~(fixed.amax(-1, keepdim=True) <= 1) | (_power_sum(fixed, p) > 1)
@@ -50,24 +53,36 @@ def _power_sum(u: Rows, p: float) -> Column:
 
 
 def _attached(a: Rows, u: Rows, mu: Column, p: float) -> tuple[Rows, Column]:
-    """Return (u, mu) after the derivative of one Newton step on the KKT system; the values stay."""
+    """Return (u, mu) after the derivative of one Newton step on the KKT system; the values stay.
+
+    The system is [[diag(stiffness), normal], [normal', 0]]. Inside a sphere with p > 2 the stiffness of the largest
+    coordinate may be zero or negative, so that one is eliminated last, and its stiffness never divided by.
+    """
     # A coordinate next to nothing counts as zero: the derivatives of its powers overflow.
     positive = u.detach() > (1e-60 if p < 2 else 0.0)
     safe = torch.where(positive, u, 1.0)
     normal = torch.where(positive, safe.pow(p - 1), 0.0)
-    # For p < 2 a zero coordinate is held: the curvature of the sphere there is infinite.
-    bend = mu * (p - 1) * safe.pow(p - 2)
-    flexibility = torch.where(positive, 1 / torch.where(positive, 1 + bend, 1.0), float(p > 2))
-    along = flexibility * normal
-    pivot = (normal * along).sum(-1, keepdim=True)
-    singular = ~(pivot.detach().abs() > torch.finfo(u.dtype).tiny)
+    stiffness = torch.where(positive, 1 + mu * (p - 1) * safe.pow(p - 2), 1.0)
     residual = u + mu * normal - a
     excess = (torch.where(positive, safe.pow(p), 0.0).sum(-1, keepdim=True) - 1) / p
-    rise = ((along * residual).sum(-1, keepdim=True) - excess) / torch.where(singular, 1.0, pivot)
-    rise = torch.where(singular, 0.0, rise)
-    step = torch.where(singular, 0.0, flexibility * (residual - normal * rise))
-    drop = -rise
-    return u - (step - step.detach()), mu - (drop - drop.detach())
+
+    first = u.detach().argmax(-1, keepdim=True)
+    others: Bool[Tensor, "r n"] = torch.arange(u.shape[-1], device=u.device) != first
+    n1, s1, r1 = (part.gather(-1, first) for part in (normal, stiffness, residual))
+    # For p < 2 a zero coordinate is held: the curvature of the sphere there is infinite.
+    free = others & positive if p < 2 else others
+    stuck = free & (stiffness.detach().abs() <= torch.finfo(u.dtype).tiny)
+    flexibility = torch.where(free & ~stuck, 1 / torch.where(free & ~stuck, stiffness, 1.0), 0.0)
+    slack = flexibility * (residual - normal * (r1 / n1))
+    pivot = n1 + (s1 / n1) * (flexibility * normal * normal).sum(-1, keepdim=True)
+    # At a fold of the stationary points there is no derivative.
+    singular = stuck.any(-1, keepdim=True) | ~(pivot.detach().abs() > torch.finfo(u.dtype).eps * n1.detach())
+    step1 = (excess - (normal * slack).sum(-1, keepdim=True)) / torch.where(singular, 1.0, pivot)
+    step1 = torch.where(singular, 0.0, step1)
+    rise = torch.where(singular, 0.0, (r1 - s1 * step1) / n1)
+    step = torch.where(others, flexibility * (residual - normal * rise), step1)
+    step = torch.where(singular, 0.0, step)
+    return u - (step - step.detach()), mu - (rise - rise.detach())
 
 
 def _outside(a: Rows, p: float) -> tuple[Rows, Column]:

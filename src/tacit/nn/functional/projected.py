@@ -19,7 +19,7 @@ import torch
 from tacit.nn.functional.threshold import level
 from tacit.shapes import Bool, Float, Tensor
 
-__all__ = ["Target", "project", "scaled_norm"]
+__all__ = ["Target", "beyond_range", "project", "scaled_norm"]
 
 Rows = Float[Tensor, "r n"]
 Column = Float[Tensor, "r 1"]
@@ -76,6 +76,11 @@ def scaled_norm(x: Rows) -> tuple[Column, Column]:
     return s, torch.linalg.vector_norm(x / s, dim=-1, keepdim=True)
 
 
+def beyond_range(factor: Column) -> Bool[Tensor, "r 1"]:
+    """Return whether a derivative, r / ||x|| at a subnormal x, leaves no room in its dtype for what it multiplies."""
+    return factor > torch.finfo(factor.dtype).eps * torch.finfo(factor.dtype).max
+
+
 def _find(x: Rows, r: Column, target: Target) -> Rows:
     ball = target.kind == "ball"
     if target.kind == "simplex":
@@ -103,10 +108,11 @@ def _find(x: Rows, r: Column, target: Target) -> Rows:
 def _l2(x: Rows, r: Column, ball: bool) -> Rows:
     s, q = scaled_norm(x)
     if ball:
-        outside = s * q > r
+        outside = ~(s * q <= r)  # NaN and infinity too: their rows become NaN
         return (x * torch.where(outside, 1 / s, 1.0)).mul_(torch.where(outside, r / q, 1.0))
     # A subnormal has no reciprocal, hence the division.
-    return (x / s).mul_(r / torch.where(q > 0, q, 1.0)).add_(torch.where(q > 0, 0.0, r / math.sqrt(x.shape[-1])))
+    centre = q == 0
+    return (x / s).mul_(r / torch.where(centre, 1.0, q)).add_(torch.where(centre, r / math.sqrt(x.shape[-1]), 0.0))
 
 
 def _within_l1(size: Rows, r: Column) -> Bool[Tensor, "r 1"]:
@@ -140,8 +146,10 @@ def _pull(x: Rows, r: Column, y: Rows, v: Rows, target: Target) -> tuple[Rows, C
 def _pull_l2(x: Rows, r: Column, y: Rows, v: Rows, ball: bool) -> tuple[Rows, Column]:
     s, q = scaled_norm(x)
     factor = (r / torch.where(q > 0, q, 1.0)) / s
-    # No derivative at the centre, nor beyond the range of the dtype (at a subnormal x); inside a ball, the identity.
-    still = s * q <= r if ball else (q == 0) | factor.isinf()
-    share = torch.where(still, 0.0, (y * v).sum(-1, keepdim=True) / r)
-    factor = torch.where(still, 1.0 if ball else 0.0, factor)
+    share = (y * v).sum(-1, keepdim=True) / r
+    if ball:
+        inside = s * q <= r
+        share, factor = torch.where(inside, 0.0, share), torch.where(inside, 1.0, factor)
+    else:  # none in x at the centre, nor beyond the range of the dtype
+        factor = torch.where((q == 0) | beyond_range(factor), 0.0, factor)
     return torch.addcmul(v, y, share / r, value=-1) * factor, share

@@ -25,16 +25,17 @@ from tacit.nn.functional.arguments import (
     in_forward_mode,
     need_floating,
     per_row,
+    positive_number,
     restore,
     rows_of,
     working_dtype,
 )
 from tacit.nn.functional.lp_curved import project_curved
-from tacit.nn.functional.projected import Target, project, scaled_norm
+from tacit.nn.functional.projected import Target, beyond_range, project, scaled_norm
 from tacit.nn.functional.threshold import support
 from tacit.shapes import Bool, Float, Tensor
 
-__all__ = ["checked_p", "lp_ball", "lp_sphere", "simplex"]
+__all__ = ["check_options", "checked_p", "lp_ball", "lp_sphere", "simplex"]
 
 Rows = Float[Tensor, "r n"]
 Column = Float[Tensor, "r 1"]
@@ -46,7 +47,8 @@ def lp_sphere(x: Tensor, p: float, radius: float | Tensor = 1.0, dim: int = -1, 
     Args:
         x: any shape, floating.
         p: 1 or more, `math.inf` included.
-        radius: a positive number, or a tensor that broadcasts to the shape of `x` without `dim`; has a gradient.
+        radius: a positive number, or a tensor that broadcasts to the shape of `x` without `dim`; has a gradient. Where
+            a tensor's value is not positive and finite the row is NaN, with gradient zero.
         plateau: "zero" (the true derivative) or "printed"; see the head of this page.
 
     Returns:
@@ -96,7 +98,7 @@ def lp_ball(x: Tensor, p: float, radius: float | Tensor = 1.0, dim: int = -1, *,
             return _linf_ball(rows, r, plateau)
         if p == 2:
             s, q = scaled_norm(rows)
-            outside = s * q > r
+            outside = ~(s * q <= r)  # NaN and infinity too: their rows become NaN
             return torch.where(outside, (rows / s) * (r / torch.where(outside, q, 1.0)), rows)
         inside = _norm_at_most(rows, r, p)
         # A point within must not reach the arithmetic of those without, or its zero gradient would be 0 * inf.
@@ -137,30 +139,49 @@ def checked_p(p: float) -> float:
     return float(p)
 
 
+def _one_dim(dim: int) -> int:
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise OptionTypeError(f"dim expects one integer; received {dim!r}. Flatten the dims to project over first.")
+    return dim
+
+
+def check_options(radius: float | Tensor, dim: int, p: float = 2.0, plateau: str = "zero") -> None:
+    """Raise what a projection with these options would raise for any input: a layer asks when it is built."""
+    checked_p(p)
+    choice(plateau, ("zero", "printed"), "plateau")
+    _one_dim(dim)
+    if isinstance(radius, Tensor):
+        need_floating(radius, "radius")
+    else:
+        positive_number(radius, "radius")
+
+
 def _along(x: Tensor, radius: float | Tensor, dim: int, project: Callable[[Rows, Column], Rows]) -> Tensor:
     """Return project(rows, radius of each row), in the shape and dtype of `x`."""
     need_floating(x)
-    if isinstance(dim, bool) or not isinstance(dim, int):
-        raise OptionTypeError(f"dim expects one integer; received {dim!r}. Flatten the dims to project over first.")
-    dims = dims_of(dim, x.ndim)
+    dims = dims_of(_one_dim(dim), x.ndim)
     with full_precision(x):
         working = x.to(working_dtype(x))
         rows = rows_of(working, dims)
         r = per_row(radius, working, dims, "radius")
-        if isinstance(radius, Tensor):
-            # A row that is not finite gives its radius, which others may share, no gradient.
-            r = torch.where(rows.detach().abs().amax(-1, keepdim=True).isfinite(), r, r.detach())
-        y = project(rows, r)
+        if not isinstance(radius, Tensor):
+            return restore(project(rows, r), x.shape, dims).to(x.dtype)
+        # Values do not raise, and to look at them would stall an accelerator: a radius that none can have makes NaN.
+        possible = (r.detach() >= torch.finfo(r.dtype).tiny) & (r.detach() < math.inf)
+        # A row that is not finite gives its radius, which others may share, no gradient.
+        finite = rows.detach().abs().amax(-1, keepdim=True).isfinite()
+        r = torch.where(finite & possible, r, torch.where(possible, r.detach(), 1.0))
+        y = torch.where(possible, project(rows, r), math.nan)
         return restore(y, x.shape, dims).to(x.dtype)
 
 
 def _l2_sphere(x: Rows, radius: Column) -> Rows:
     s, q = scaled_norm(x)
-    somewhere = q > 0
+    x = torch.where(beyond_range(radius.detach() / q.detach() / s), x.detach(), x)
+    s, q = scaled_norm(x)
+    somewhere = q != 0  # NaN too
     q = torch.where(somewhere, q, 1.0)
-    y = torch.where(somewhere, (x / s) * (radius / q), radius / math.sqrt(x.shape[-1]))
-    # At a subnormal x the derivative, radius / ||x||, is no number of this dtype.
-    return torch.where((radius.detach() / q.detach() / s).isinf(), y.detach(), y)
+    return torch.where(somewhere, (x / s) * (radius / q), radius / math.sqrt(x.shape[-1]))
 
 
 def _sign(x: Rows) -> Rows:
