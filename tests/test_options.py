@@ -62,6 +62,12 @@ def test_a_count_is_a_whole_number_of_at_least_one(value, kind):
         check_count("Newton", "max_iter", value)
 
 
+def test_a_count_of_nothing_is_admitted_where_it_may_be():
+    check_count("Banded", "bandwidth", 0, zero=True)
+    with pytest.raises(OptionError, match="at least 0"):
+        check_count("Banded", "bandwidth", -1, zero=True)
+
+
 def test_a_choice_is_one_of_a_few_words():
     check_choice("Implicit", "weak", "active", ("active", "inactive"))
     with pytest.raises(OptionError, match="Did you mean 'active'"):

@@ -63,12 +63,13 @@ def check_number(owner: str, name: str, value: Any, *, zero: bool = False) -> No
         raise OptionError(f"{owner}({name}=...) expects a {word} finite number; received {value!r}.")
 
 
-def check_count(owner: str, name: str, value: Any) -> None:
-    """Insist on a whole number of at least one."""
+def check_count(owner: str, name: str, value: Any, *, zero: bool = False) -> None:
+    """Insist on a whole number of at least one; `zero=True` admits 0."""
+    least = 0 if zero else 1
     if isinstance(value, bool) or not isinstance(value, int):
         raise OptionTypeError(f"{owner}({name}=...) expects a whole number; received {value!r}.")
-    if value < 1:
-        raise OptionError(f"{owner}({name}=...) expects a whole number of at least 1; received {value!r}.")
+    if value < least:
+        raise OptionError(f"{owner}({name}=...) expects a whole number of at least {least}; received {value!r}.")
 
 
 def check_flag(owner: str, name: str, value: Any) -> None:

@@ -61,6 +61,23 @@ def test_a_smooth_problem_has_no_kink_whatever_its_size(dtype, size):
     assert not has_kink(instance(scaled, x, y), y, torch.zeros(8, 0, dtype=dtype)).any()
 
 
+def test_a_bend_of_an_unknown_that_is_small_beside_the_others_is_no_kink():
+    def objective(x, u):
+        return (u[0] / 1e5 - x[0]).square() + torch.cosh(1e5 * u[1] - x[1]) + 0.1 * u[0] * u[1]
+
+    problem = tacit.Problem(objective)
+    x = torch.tensor([[0.7, 1.3]], dtype=torch.float64)
+    y = tacit.solve(problem, x, start=torch.tensor([[1e5, 1e-5]], dtype=torch.float64)).y
+    assert not has_kink(instance(problem, x, y), y, torch.zeros(1, 0, dtype=torch.float64)).any()
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-13, 1e-11])
+def test_a_kink_is_found_from_a_y_that_is_a_little_off(off):
+    x = torch.tensor([[0.2, -3.0]], dtype=torch.float64)
+    y = torch.tensor([[off, -2.5]], dtype=torch.float64)
+    assert has_kink(instance(LASSO, x, y), y, torch.zeros(1, 0, dtype=torch.float64)).all()
+
+
 def test_a_corner_of_the_cross_polytope_is_stationary_against_the_subdifferential():
     # Projection onto |u|_1 = 1 with a sparse answer: the gradient of the Lagrangian does not vanish at u_2 = 0.
     cross = tacit.Problem(lambda x, u: 0.5 * (u - x).square().sum(), equality=lambda x, u: (u.abs().sum() - 1)[None])

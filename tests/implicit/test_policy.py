@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import tacit
 from tacit.errors import OptionError, OptionTypeError
 from tacit.implicit import Implicit, OneStep, Truncated, Unrolled
 
@@ -17,7 +18,14 @@ def test_size_decides_between_dense_and_matrix_free_unless_one_is_named():
 
 
 def test_a_declared_structure_is_never_formed():
-    assert not Implicit(structure=object()).is_dense(2)
+    assert not Implicit(structure=tacit.linalg.Diagonal()).is_dense(2)
+
+
+@pytest.mark.untyped
+@pytest.mark.parametrize("structure", ["diagonal", 3, tacit.linalg.Diagonal], ids=str)
+def test_a_structure_is_one_of_those_that_exist(structure: object):
+    with pytest.raises(OptionTypeError, match="BlockDiagonal"):
+        Implicit(structure=structure)
 
 
 def test_how_far_y_may_be_off_knows_the_dtype_and_the_user():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from tacit.errors import OptionError
+from tacit.errors import OptionError, OptionTypeError
 from tacit.linalg import (
     Banded,
     BandedMatrix,
@@ -232,8 +232,11 @@ def test_detection_costs_a_few_products() -> None:
     assert count <= 20
 
 
+@pytest.mark.untyped
 def test_senseless_sizes_say_what_to_give() -> None:
     with pytest.raises(OptionError, match="size"):
         BlockDiagonal(0)
     with pytest.raises(OptionError, match="bandwidth"):
         Banded(-1)
+    with pytest.raises(OptionTypeError, match="whole number"):
+        Banded(1.5)

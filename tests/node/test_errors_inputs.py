@@ -116,6 +116,11 @@ def test_a_start_or_y_that_fits_no_batch_is_refused(function: str, name: str):
 
 
 @pytest.mark.parametrize("function", ["jacobian", "regularity"])
+def test_a_y_that_is_missing_is_refused(function: str):
+    raised(InputTypeError, lambda: getattr(tacit, function)(ball, x, x), "y expects", "tacit.solve")
+
+
+@pytest.mark.parametrize("function", ["jacobian", "regularity"])
 def test_a_y_that_is_none_is_refused(function: str):
     raised(InputTypeError, lambda: getattr(tacit, function)(ball, x, y=None), "y expects", "None")
 
@@ -179,6 +184,34 @@ def test_something_that_declares_no_problem_is_refused(function: str, problem: A
 )
 def test_a_solver_that_returns_no_y_a_sample_is_refused(answer: Any, words: tuple[str, ...]):
     raised(SolverError, lambda: tacit.argmin(ball, x, solver=lambda x: answer), "solver expects", *words)
+
+
+def test_a_solver_that_returns_no_data_is_refused():
+    raised(SolverError, lambda: tacit.argmin(ball, x, solver=lambda x: x.to_sparse()), "dense tensor", "sparse")
+    raised(SolverError, lambda: tacit.argmin(ball, x, solver=lambda x: x.to("meta")), "dense tensor", "meta")
+
+
+@pytest.mark.parametrize(
+    "as_given", [lambda a: a[:, ::-1], lambda a: a.astype(">f8"), lambda a: a.astype("g"), lambda a: a.T.copy().T]
+)
+def test_a_solver_may_return_an_array_of_any_strides_byte_order_or_precision(as_given: Any):
+    given = as_given(x.numpy())
+    y = tacit.argmin(ball, x, solver=lambda x: given, on_failure="ignore")
+    assert y.dtype == x.dtype and np.array_equal(y.numpy(), given.astype("f8"))
+
+
+def test_a_shared_sparse_input_is_an_object_like_any_other():
+    weigh = tacit.Problem(lambda x, s, u: (u - x).square().sum() + 0 * len(s.shape) * u.sum())
+    z = x.clone().requires_grad_()
+    y = tacit.argmin(weigh, z, torch.eye(3).to_sparse(), start=x, in_dims=(0, None))
+    assert torch.equal(torch.autograd.grad(y.sum(), z)[0], torch.ones_like(x))
+    asked = torch.eye(3).to_sparse().requires_grad_()
+    raised(InputTypeError, lambda: tacit.argmin(weigh, x, asked, start=x, in_dims=(0, None)), "input 1", ".to_dense()")
+
+
+def test_a_nested_tensor_is_refused():
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
+    raised(InputTypeError, lambda: tacit.argmin(ball, nested, start=x), "nested", "to_padded_tensor")
 
 
 def test_a_solver_with_the_wrong_width_says_what_the_objective_met():

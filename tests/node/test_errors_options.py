@@ -150,9 +150,14 @@ def test_options_of_a_node_are_checked_like_those_of_a_call():
         inequality = staticmethod(ball.inequality)
 
     raised(OptionTypeError, lambda: Ball()(x, strat=x), "strat", "Did you mean 'start'?")
-    raised(InputTypeError, lambda: Ball(gradient=3)(x, start=x), "gradient expects", "3 (int)")
-    with pytest.raises(TypeError):
-        Ball(solvr=None)
+    raised(InputTypeError, lambda: Ball(gradient=3), "gradient expects", "3 (int)")
+    raised(InputTypeError, lambda: Ball(solver="newton"), "solver expects", "'newton'")
+    raised(OptionError, lambda: Ball(on_failure="explode"), "on_failure", "'explode'")
+    raised(OptionTypeError, lambda: Ball(solvr=None), "Ball has no option", "Did you mean 'solver'?")
+
+
+def test_a_misspelt_function_of_a_problem_names_the_nearest():
+    raised(OptionTypeError, lambda: tacit.Problem(None, inequalty=ball.inequality), "Did you mean 'inequality'?")
 
 
 def test_a_solver_for_free_problems_says_that_there_are_constraints():

@@ -109,6 +109,23 @@ def test_a_row_of_a_float32_that_is_small_in_one_unknown_only_still_counts():
     assert look(elbow, x, y).state.tolist() == [[ON, ON]]
 
 
+def test_a_row_is_no_rounding_where_one_unknown_is_ten_digits_smaller_than_the_other():
+    circle = tacit.Problem(
+        lambda x, u: u[0] * 1e-5 + u[1] * 1e5, equality=lambda x, u: (u[0] / 1e5) ** 2 + (u[1] * 1e5) ** 2 - x
+    )
+    x = torch.tensor([[1.0]], dtype=torch.float64)
+    y = -torch.tensor([[1e5, 1e-5]], dtype=torch.float64) / 2**0.5
+    found = look(circle, x, y)
+    assert found.state.tolist() == [[RowState.ACTIVE]] and found.residual.item() < 1e-8
+    torch.testing.assert_close(found.lam, torch.full((1, 1), -(0.5**0.5), dtype=torch.float64))
+
+
+def test_where_a_number_is_missing_nothing_is_said_of_a_row():
+    x = torch.tensor([[torch.nan], [0.5]], dtype=torch.float64)
+    found = look(box(), x, torch.tensor([[1.0], [0.5]], dtype=torch.float64))
+    assert (found.state[0] == RowState.INACTIVE).all() and not found.lam[0].any() and not found.finite[0]
+
+
 def test_a_neighbour_of_nan_changes_nothing():
     x = torch.tensor([[2.0], [torch.nan]], dtype=torch.float64)
     found = look(box(), x, x.clamp(0, 1))

@@ -12,9 +12,9 @@ from tacit.problem.scales import probe_direction, root_eps, unknown_scale
 DTYPES = [torch.float32, torch.float64]
 
 
-def scale(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def scale(x: torch.Tensor, y: torch.Tensor, *floor: float) -> torch.Tensor:
     problem = tacit.Problem(lambda x, u: (u - x).square().sum())
-    return unknown_scale(Instance.bind(problem, (x,), (0,), y), y)
+    return unknown_scale(Instance.bind(problem, (x,), (0,), y), y, *floor)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -30,6 +30,11 @@ def test_the_size_of_an_unknown_is_its_own_and_never_less_than_a_share_of_the_la
 def test_sizes_follow_the_units(unit):
     y = torch.tensor([[2.0, -0.5, 0.0]], dtype=torch.float64)
     torch.testing.assert_close(scale(unit * y, unit * y), unit * scale(y, y))
+
+
+def test_another_floor_may_be_asked_for():
+    y = torch.tensor([[2.0, 0.0]], dtype=torch.float64)
+    assert scale(y, y, 1e-6).tolist() == [[2.0, 2e-6]]
 
 
 def test_where_everything_is_zero_one_is_taken():

@@ -51,6 +51,7 @@ def test_derivative_is_that_of_solving_again_and_carries_no_flag(name: str) -> N
 
 
 @pytest.mark.full
+@pytest.mark.filterwarnings("ignore:delta_grad == 0.0")  # scipy, of a problem without an objective
 @pytest.mark.parametrize("given", select(kind=("regular", "feasibility")), ids=lambda given: given.name)
 def test_every_derivative_is_that_of_solving_again_and_carries_no_flag(given: TestProblem) -> None:
     for sample in range(given.x.shape[0]):

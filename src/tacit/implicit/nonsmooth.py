@@ -7,6 +7,8 @@ element of the generalised Jacobian, and it is flagged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from tacit.problem import Instance
@@ -14,6 +16,8 @@ from tacit.problem.scales import probe_direction, root_eps, unknown_scale
 from tacit.shapes import Bool, Float, Tensor
 
 __all__ = ["balances_at_kink", "has_kink"]
+
+Measure = Callable[[Instance, Tensor, Tensor, Tensor], Tensor]
 
 _MANY = 32  # up to this many unknowns, each is probed on its own
 
@@ -56,7 +60,9 @@ def balances_at_kink(
 def has_kink(instance: Instance, y: Float[Tensor, "b m"], lam: Float[Tensor, "b r"]) -> Bool[Tensor, " b"]:
     """Whether first or second derivatives of the Lagrangian or the rows jump at y, found by probing around it.
 
-    A smooth function's derivatives on the two sides approach each other as the probe shrinks; across a kink they do not.
+    A smooth function's derivatives on the two sides approach each other as the probe shrinks; across a kink they do not,
+    or at once, where y is so far from it only. What looks like a kink is looked at more closely: the first probes may be
+    too long for an unknown that is small beside the others.
     """
     if instance.batch == 0:
         return torch.zeros(0, dtype=torch.bool, device=y.device)
@@ -68,14 +74,34 @@ def has_kink(instance: Instance, y: Float[Tensor, "b m"], lam: Float[Tensor, "b 
         bend = _curvatures(instance, y, lam, direction)
         slopes = torch.cat([forces, bend, instance.jacobian_product(y, direction)], dim=1)
         for measure, size in ((_gradients, slopes), (_curvatures, bend)):
-            wide, narrow = (
-                measure(instance, y + r * direction, lam, direction)
-                - measure(instance, y - r * direction, lam, direction)
-                for r in (reach, reach / 8)
-            )
-            jump, base = narrow.abs().amax(1), wide.abs().amax(1)
-            found |= (jump > 0.5 * base) & (jump > 1e3 * root_eps(y.dtype) * size.abs().amax(1))
+            base, jump = (_jump(instance, y, lam, direction, measure, r) for r in (reach, reach / 8))
+            seems = (jump > 0.5 * base) & (jump > 1e3 * root_eps(y.dtype) * size.abs().amax(1)) & ~found
+            if bool(seems.any()):
+                there = (instance.take(seems), y[seems], lam[seems], direction[seems])
+                found[seems] = _stays(*there, measure, reach / 8, jump[seems])
     return found
+
+
+def _jump(
+    instance: Instance, y: Tensor, lam: Tensor, direction: Tensor, measure: Measure, reach: float
+) -> Float[Tensor, " b"]:
+    ahead, behind = (measure(instance, y + r * direction, lam, direction) for r in (reach, -reach))
+    return (ahead - behind).abs().amax(1)
+
+
+def _stays(
+    instance: Instance, y: Tensor, lam: Tensor, direction: Tensor, measure: Measure, reach: float, jump: Tensor
+) -> Bool[Tensor, " b"]:
+    """Whether the jump stays as the probe shrinks, or vanishes at once; that of a smooth function fades in proportion."""
+    kink = torch.ones_like(jump, dtype=torch.bool)
+    open_ = kink.clone()
+    while reach > 64 * torch.finfo(y.dtype).eps and bool(open_.any()):
+        reach /= 8
+        now = _jump(instance, y, lam, direction, measure, reach)
+        kink &= ~(open_ & (now <= 0.5 * jump) & (now >= jump / 64))
+        open_ &= ~(now <= 0.5 * jump)
+        jump = now
+    return kink
 
 
 def _gradients(instance: Instance, u: Tensor, lam: Tensor, direction: Tensor) -> Tensor:

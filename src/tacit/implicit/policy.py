@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from tacit.errors import OptionTypeError
+from tacit.linalg import Structure
 from tacit.options import check_choice, check_count, check_flag, check_number, strict_options
 from tacit.shapes import Tensor
 
@@ -70,6 +71,11 @@ class Implicit(GradientPolicy):
                 check_number("Implicit", name, getattr(self, name))
         if self.krylov_max_iter is not None:
             check_count("Implicit", "krylov_max_iter", self.krylov_max_iter)
+        if self.structure is not None and not isinstance(self.structure, Structure):
+            raise OptionTypeError(
+                "Implicit(structure=...) expects tacit.linalg.Diagonal(), BlockDiagonal(size) or Banded(bandwidth), or "
+                f"None; received {self.structure!r}."
+            )
         if self.preconditioner is not None and not callable(self.preconditioner):
             raise OptionTypeError(
                 f"Implicit(preconditioner=...) expects a function (b, N) -> (b, N); received {self.preconditioner!r}."

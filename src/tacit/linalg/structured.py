@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import torch
 
-from tacit.errors import OptionError
 from tacit.linalg.banded import reduce_cyclically, to_blocks
 from tacit.linalg.condition import inverse_norm, spread_vectors
 from tacit.linalg.dense import factor
+from tacit.options import check_count
 from tacit.shapes import Bool, Float, Tensor
 
 __all__ = [
@@ -304,8 +304,7 @@ class BlockDiagonal(Structure):
     size: int
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise OptionError(f"`size` must be at least 1, got {self.size}. Give the number of rows of a block.")
+        check_count("BlockDiagonal", "size", self.size)
 
     def colors(self) -> int:
         return self.size
@@ -325,8 +324,7 @@ class Banded(Structure):
     bandwidth: int
 
     def __post_init__(self) -> None:
-        if self.bandwidth < 0:
-            raise OptionError(f"`bandwidth` must not be negative, got {self.bandwidth}. A tridiagonal matrix has 1.")
+        check_count("Banded", "bandwidth", self.bandwidth, zero=True)  # a tridiagonal matrix has 1
 
     def colors(self) -> int:
         return 2 * self.bandwidth + 1

@@ -21,10 +21,10 @@ from tacit.node.rule import differentiable
 from tacit.node.specification import Rule
 from tacit.node.transforms import full_precision, is_dual, is_transformed
 from tacit.options import check_choice
-from tacit.problem import Solution, describe, flatten_samples
+from tacit.problem import Solution, Status, describe, flatten_samples
 from tacit.shapes import Tensor
 
-__all__ = ["argmin", "jacobian", "regularity", "solve", "value"]
+__all__ = ["OPTIONS", "argmin", "jacobian", "read_policy", "regularity", "reject_unknown", "solve", "value"]
 
 
 @torch.compiler.disable
@@ -71,8 +71,8 @@ def argmin(
     >>> x.grad.round(decimals=6)
     tensor([[ 0.0320, -0.0240]], dtype=torch.float64)
     """
-    _reject("argmin", unknown, _ARGMIN)
-    policy, on_failure = _policy(gradient, on_failure)
+    reject_unknown("argmin", unknown, OPTIONS)
+    policy, on_failure = read_policy(gradient, on_failure)
     bound = bind(problem, xs, in_dims)
     if not isinstance(policy, Implicit):
         return approximate(bound, Search(start, solver, None, Implicit(), on_failure), policy)
@@ -104,8 +104,8 @@ def solve(
     >>> s.y, s.status
     (tensor([[0.5000, 0.5000]]), tensor([0]))
     """
-    _reject("solve", unknown, _ARGMIN)
-    policy, on_failure = _policy(gradient, on_failure)
+    reject_unknown("solve", unknown, OPTIONS)
+    policy, on_failure = read_policy(gradient, on_failure)
     policy = policy if isinstance(policy, Implicit) else Implicit()
     found = locate(bind(problem, xs, in_dims), Search(start, solver, None, policy, on_failure))
     return Solution(
@@ -123,7 +123,7 @@ def solve(
 def jacobian(
     problem: Any,
     *xs: Any,
-    y: Any,
+    y: Any = None,
     in_dims: Any = 0,
     gradient: GradientPolicy | None = None,
     **unknown: Any,
@@ -140,7 +140,7 @@ def jacobian(
     >>> tacit.jacobian(mean, x, y=torch.tensor([[2.0]]))
     tensor([[[0.5000, 0.5000]]])
     """
-    _reject("jacobian", unknown, ("y", "in_dims", "gradient"))
+    reject_unknown("jacobian", unknown, ("y", "in_dims", "gradient"))
     policy = _exact(gradient, "jacobian")
     bound = bind(problem, xs, in_dims)
     found = locate(bound, Search(y=_given(y), policy=policy))
@@ -180,7 +180,7 @@ def _jacobian_blocks(rule: Rule, found: Located, y: Tensor, lam: Tensor) -> tupl
 def regularity(
     problem: Any,
     *xs: Any,
-    y: Any,
+    y: Any = None,
     in_dims: Any = 0,
     gradient: GradientPolicy | None = None,
     **unknown: Any,
@@ -193,7 +193,7 @@ def regularity(
     >>> r.flags
     tensor([0, 4])
     """
-    _reject("regularity", unknown, ("y", "in_dims", "gradient"))
+    reject_unknown("regularity", unknown, ("y", "in_dims", "gradient"))
     policy = _exact(gradient, "regularity")
     found = locate(bind(problem, xs, in_dims), Search(y=_given(y), policy=policy))
     rule = _rule(found, policy)
@@ -236,8 +236,8 @@ def value(
     >>> v.item(), torch.autograd.grad(v.sum(), x)[0].round(decimals=6)
     (16.0, tensor([[4.8000, 6.4000]], dtype=torch.float64))
     """
-    _reject("value", unknown, _ARGMIN)
-    policy, on_failure = _policy(gradient, on_failure)
+    reject_unknown("value", unknown, OPTIONS)
+    policy, on_failure = read_policy(gradient, on_failure)
     policy = policy if isinstance(policy, Implicit) else _exact(policy, "value")
     bound = bind(problem, xs, in_dims)
     if bound.problem.objective is None:
@@ -250,10 +250,10 @@ def value(
     rule = _rule(found, policy)
     if _wants_gradient(found.bound):
         y, lam = differentiable(rule, y, lam, found.state, found.failed)
-    return envelope(rule, y, lam, found.failed)
+    return envelope(rule, y, lam, found.status != Status.CONVERGED)
 
 
-_ARGMIN = ("start", "solver", "in_dims", "gradient", "on_failure")
+OPTIONS = ("start", "solver", "in_dims", "gradient", "on_failure")
 
 
 def _rule(found: Located, policy: Implicit) -> Rule:
@@ -267,7 +267,8 @@ def _wants_gradient(bound: Bound) -> bool:
     )
 
 
-def _policy(gradient: Any, on_failure: str | None) -> tuple[GradientPolicy, str]:
+def read_policy(gradient: Any, on_failure: str | None) -> tuple[GradientPolicy, str]:
+    """Check `gradient` and `on_failure`, and give the second to the first."""
     if gradient is None:
         gradient = Implicit()
     if not isinstance(gradient, GradientPolicy):
@@ -282,7 +283,7 @@ def _policy(gradient: Any, on_failure: str | None) -> tuple[GradientPolicy, str]
 
 
 def _exact(gradient: Any, name: str) -> Implicit:
-    policy = _policy(gradient, None)[0]
+    policy = read_policy(gradient, None)[0]
     if not isinstance(policy, Implicit):
         raise InputTypeError(
             f"{name} expects the exact gradient, tacit.Implicit(...); received {describe(gradient)}: approximations exist "
@@ -301,7 +302,8 @@ def _silence(flags: Tensor, policy: Implicit) -> None:
     """A Jacobian at a given y does not warn: `regularity` is where its flags are read."""
 
 
-def _reject(function: str, unknown: dict[str, Any], known: tuple[str, ...]) -> None:
+def reject_unknown(function: str, unknown: dict[str, Any], known: tuple[str, ...]) -> None:
+    """Refuse keywords that are no options, naming the nearest that is one."""
     for name in unknown:
         raise OptionTypeError(
             f"{function} has no option '{name}'.{nearest(name, known)} Inputs are positional; its options: "

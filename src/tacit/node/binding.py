@@ -15,7 +15,7 @@ from torch.func import functional_call, vmap
 
 from tacit.errors import InputTypeError, InputValueError
 from tacit.node.captured import declare_captured, find_captured
-from tacit.problem import Inputs, Instance, Problem, describe, is_differentiable, read_inputs
+from tacit.problem import Inputs, Instance, Problem, describe, is_differentiable, read_inputs, travels_as_tensor
 from tacit.shapes import Tensor
 
 __all__ = ["Bound", "bind", "declares_problem"]
@@ -43,8 +43,8 @@ class Bound:
 
     @property
     def tensor_positions(self) -> tuple[int, ...]:
-        """Positions of the inputs that are tensors of any kind."""
-        return tuple(i for i, v in enumerate(self.values) if isinstance(v, Tensor))
+        """Positions of the inputs that are dense tensors, of any dtype."""
+        return tuple(i for i, v in enumerate(self.values) if travels_as_tensor(v))
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

@@ -15,6 +15,7 @@ import torch
 from torch.func import grad
 
 from tacit.node.examine import with_donors
+from tacit.node.rule import saved_tensors
 from tacit.node.specification import Rule
 from tacit.node.transforms import forward_mode_order, full_precision
 from tacit.problem import Instance, flatten_samples
@@ -55,7 +56,7 @@ class _Envelope(torch.autograd.Function):
     @staticmethod
     @full_precision
     def backward(ctx: Any, grad_v: Tensor) -> tuple[Any, ...]:
-        y, lam, failed, *tensors = ctx.saved_tensors
+        y, lam, failed, *tensors = saved_tensors(ctx)
         rule: Rule = ctx.rule
         needed = [i for i, t in enumerate(tensors) if t.is_floating_point() and ctx.needs_input_grad[4 + i]]
         grads: list[Tensor | None] = [torch.zeros_like(t) if i in needed else None for i, t in enumerate(tensors)]

@@ -30,7 +30,7 @@ from tacit.problem.calls import explained
 from tacit.shapes import Tensor
 from tacit.solvers import Solver, default_solver
 
-__all__ = ["Located", "Search", "locate"]
+__all__ = ["Located", "Search", "check_solver", "locate"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Located:
 
 def locate(bound: Bound, search: Search) -> Located:
     """Find y by `search`; detached results in whatever transforms are active."""
-    _check_solver(search.solver)
+    check_solver(search.solver)
     called = search.solver if search.solver is not None and not isinstance(search.solver, Solver) else None
     if called is None and search.solver is None and search.y is None and bound.solve_function is not None:
         called = bound.solve_function
@@ -169,7 +169,8 @@ def _start(bound: Bound, start: Any) -> Tensor:
     return read_unknown(found[:0] if empty else found, bound.inputs, "start")
 
 
-def _check_solver(solver: Any) -> None:
+def check_solver(solver: Any) -> None:
+    """Insist on something that can solve."""
     if solver is None or isinstance(solver, Solver):
         return
     if isinstance(solver, type) or not callable(solver):
@@ -214,7 +215,11 @@ def _as_unknown(y: Any, values: tuple[Any, ...], in_dims: Any, batch: int | None
             raise SolverError(
                 f"a solver expects to return y as a tensor or numpy array of numbers; received {describe(y)}."
             )
-        y = torch.as_tensor(y)
+        y = _from_array(y)
+    if y.layout != torch.strided or y.is_meta:
+        raise SolverError(
+            f"a solver expects to return a dense tensor with its data; received {describe(y)}, {y.layout}."
+        )
     if not y.is_floating_point():
         raise SolverError(f"a solver expects to return floating values; received {describe(y)}.")
     y = y.detach()
@@ -228,6 +233,13 @@ def _as_unknown(y: Any, values: tuple[Any, ...], in_dims: Any, batch: int | None
     if y.shape[0] > 0 and y.numel() == 0:
         raise SolverError(f"a solver expects to return at least one unknown a sample; received {describe(y)}.")
     return y.clone()
+
+
+def _from_array(y: Any) -> Tensor:
+    """The tensor of a numpy array, whatever its strides, byte order or precision."""
+    array = y.__array__()
+    plain = "float64" if array.dtype.kind == "f" and array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")
+    return torch.as_tensor(array.astype(plain, order="C"))
 
 
 def _accepts_start(solver: Callable[..., Any]) -> bool:

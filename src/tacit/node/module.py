@@ -8,7 +8,8 @@ import torch
 
 from tacit.errors import InputTypeError
 from tacit.implicit.policy import GradientPolicy
-from tacit.node.api import argmin
+from tacit.node.api import OPTIONS, argmin, read_policy, reject_unknown
+from tacit.node.locate import check_solver
 from tacit.shapes import Tensor
 
 __all__ = ["Node"]
@@ -50,8 +51,12 @@ class Node(torch.nn.Module):
         in_dims: Any = 0,
         gradient: GradientPolicy | None = None,
         on_failure: str | None = None,
+        **unknown: Any,
     ) -> None:
         super().__init__()
+        reject_unknown(type(self).__name__, unknown, OPTIONS)
+        read_policy(gradient, on_failure)
+        check_solver(solver)
         self.options = {"solver": solver, "in_dims": in_dims, "gradient": gradient, "on_failure": on_failure}
 
     def forward(self, *xs: Any, **overrides: Any) -> Tensor:

@@ -20,7 +20,7 @@ from tacit.node.transforms import forward_mode_order, full_precision, is_transfo
 from tacit.problem import flatten_samples
 from tacit.shapes import Tensor
 
-__all__ = ["differentiable"]
+__all__ = ["differentiable", "saved_tensors"]
 
 
 def differentiable(rule: Rule, y: Tensor, lam: Tensor, state: Tensor, failed: Tensor) -> tuple[Tensor, Tensor]:
@@ -64,7 +64,7 @@ class _Root(torch.autograd.Function):
     @staticmethod
     @full_precision
     def backward(ctx: Any, grad_y: Tensor | None, grad_lam: Tensor | None) -> tuple[Any, ...]:
-        y, lam, state, failed, *tensors = _saved(ctx)
+        y, lam, state, failed, *tensors = saved_tensors(ctx)
         if grad_y is None and grad_lam is None:
             return (None,) * (5 + len(tensors))
         grads_in = (
@@ -82,7 +82,12 @@ class _Root(torch.autograd.Function):
         return (None, None, None, None, None, *grads)
 
 
-def _saved(ctx: Any) -> tuple[Tensor, ...]:
+def saved_tensors(ctx: Any) -> tuple[Tensor, ...]:
+    """What the forward pass saved.
+
+    Raises:
+        GradientError: it was modified in place since, or freed by an earlier backward pass.
+    """
     try:
         return ctx.saved_tensors
     except RuntimeError as error:

@@ -116,9 +116,11 @@ def _measure(instance: Instance, y: Tensor) -> tuple[_Scaled, Tensor]:
     clean = finite[:, None]
     force, rows, A = force.where(clean, 0.0), rows.where(clean, 0.0), A.where(clean[..., None], 0.0)
     curvature, bend = curvature.nan_to_num(0.0, 0.0, 0.0), bend.nan_to_num(0.0, 0.0, 0.0)
-    A, force = A * scale[:, None, :], force * scale
+    unscaled, A, force = A, A * scale[:, None, :], force * scale
     length = A.abs().amax(2) if instance.r else rows
     vanishing = length <= 4 * root_eps(y.dtype) * curvature
+    if bool(vanishing.any()):  # or are the units of the unknowns so different that some are smaller than supposed?
+        vanishing &= _vanishing_in_small_units(instance, y, unscaled)
     size = torch.where(vanishing, torch.maximum(length, root_eps(y.dtype) * curvature), length)
     tiny = torch.finfo(y.dtype).tiny
     equality = (torch.arange(instance.r, device=y.device) < instance.p).expand_as(rows)
@@ -131,6 +133,13 @@ def _measure(instance: Instance, y: Tensor) -> tuple[_Scaled, Tensor]:
         vanishing=vanishing,
         equality=equality,
     ), finite
+
+
+def _vanishing_in_small_units(instance: Instance, y: Tensor, A: Tensor) -> Bool[Tensor, "b r"]:
+    """Which rows of A are nothing but rounding where an unknown may be as small as half of the dtype's digits."""
+    scale = unknown_scale(instance, y, root_eps(y.dtype))
+    curvature = instance.row_curvature(y, probe_direction(scale)).abs().nan_to_num(0.0, 0.0, 0.0)
+    return (A * scale[:, None, :]).abs().amax(2) <= 4 * root_eps(y.dtype) * curvature
 
 
 def _touching(scaled: _Scaled, tolerance: float) -> Tensor:

@@ -30,12 +30,13 @@ _ADVICE = (
         "Write torch.where(mask, a, b), for instance torch.where(u > 0, u, 0.0).sum()",
     ),
     (
-        ("Cannot access data pointer", "can't call numpy()", "Can't call numpy()", ".numpy() is not supported"),
-        "leaves torch (numpy, data pointers), so no derivative can be taken. Write it with torch operations; only the "
+        ("Cannot access data pointer", "can't call numpy()", "Can't call numpy()", ".numpy() is not supported",
+         "accessing `data` under"),
+        "leaves torch (numpy, .data, data pointers), so no derivative can be taken. Write it with torch operations; only the "
         "solver may use numpy",
     ),
     (
-        ("in-place operation", "vmap: inplace arithmetic", "vmap: aten::copy_", "inplace"),
+        ("in-place operation", "vmap: inplace arithmetic", "vmap: aten::copy_", "inplace", "on out= or view ops"),
         "writes into a tensor in place. Build a new tensor instead: torch.stack, torch.cat, torch.where or "
         "u + torch.nn.functional.one_hot(...)",
     ),

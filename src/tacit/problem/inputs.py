@@ -11,7 +11,15 @@ import torch
 from tacit.errors import InputTypeError, InputValueError
 from tacit.shapes import Tensor
 
-__all__ = ["Inputs", "describe", "flatten_samples", "is_differentiable", "read_inputs", "read_unknown"]
+__all__ = [
+    "Inputs",
+    "describe",
+    "flatten_samples",
+    "is_differentiable",
+    "read_inputs",
+    "read_unknown",
+    "travels_as_tensor",
+]
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,11 @@ class Inputs:
 def is_differentiable(value: Any) -> bool:
     """Whether a derivative with respect to `value` can exist: it is a dense floating tensor."""
     return isinstance(value, Tensor) and value.is_floating_point() and value.layout == torch.strided
+
+
+def travels_as_tensor(value: Any) -> bool:
+    """Whether `value` is handed on as a tensor; a shared sparse one is an object like any other."""
+    return isinstance(value, Tensor) and value.layout == torch.strided
 
 
 def flatten_samples(value: Tensor) -> Tensor:
@@ -67,8 +80,13 @@ def read_inputs(xs: tuple[Any, ...], in_dims: Any = 0) -> Inputs:
     dims = _read_in_dims(in_dims, len(xs))
     values: list[Any] = []
     for position, (value, dim) in enumerate(zip(xs, dims, strict=True)):
-        if isinstance(value, Tensor) and (dim is not None or is_differentiable(value)):
+        if isinstance(value, Tensor) and (dim is not None or travels_as_tensor(value)):
             _check_tensor(value, f"input {position}")
+        elif isinstance(value, Tensor) and value.requires_grad:
+            raise InputTypeError(
+                f"input {position} expects a dense tensor where a gradient is wanted; received a sparse one, "
+                f"{describe(value)}. Use .to_dense(), or .detach() if it needs none."
+            )
         values.append(value if dim is None else _batch_first(value, dim, position))
     inputs = Inputs(tuple(values), tuple(None if dim is None else 0 for dim in dims))
     _check_agreement(inputs)
@@ -126,6 +144,11 @@ def _read_in_dims(in_dims: Any, count: int) -> tuple[int | None, ...]:
 
 
 def _check_tensor(value: Tensor, name: str) -> None:
+    if value.is_nested or value.is_quantized:
+        raise InputTypeError(
+            f"{name} expects a dense tensor of one shape a sample; received a {'nested' if value.is_nested else 'quantized'} "
+            f"one. Use {'torch.nested.to_padded_tensor' if value.is_nested else 'dequantize'}."
+        )
     if value.layout != torch.strided:
         raise InputTypeError(
             f"{name} expects a dense (strided) tensor; received a sparse one, {describe(value)}. Use {name}.to_dense()."

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from tacit.errors import InputTypeError, InputValueError
+from tacit.options import strict_options
 from tacit.shapes import Tensor
 
 __all__ = ["Problem", "SampleFunction"]
@@ -13,6 +14,7 @@ __all__ = ["Problem", "SampleFunction"]
 SampleFunction = Callable[..., Tensor]
 
 
+@strict_options
 @dataclass(frozen=True)
 class Problem:
     """A declared problem: functions of one sample, written in plain torch, positional inputs first and `u` last.

@@ -20,16 +20,18 @@ def root_eps(dtype: torch.dtype) -> float:
     return float(torch.finfo(dtype).eps) ** 0.5
 
 
-def unknown_scale(instance: Instance, y: Float[Tensor, "b m"]) -> Float[Tensor, "b m"]:
+def unknown_scale(instance: Instance, y: Float[Tensor, "b m"], floor: float | None = None) -> Float[Tensor, "b m"]:
     """The natural size of every unknown: its own magnitude, or a share of the largest, or that of the inputs.
 
     An unknown much smaller than its fellows still counts as a quarter of the digits below them: 1e-4 in float64, 2e-2 in
-    float32, so that half of the dtype's digits of it are more than a rounding of the largest.
+    float32, so that half of the dtype's digits of it are more than a rounding of the largest. Another `floor` may be
+    given, as a share of the largest.
     """
+    floor = root_eps(y.dtype) ** 0.5 if floor is None else floor
     largest = y.abs().amax(1) if instance.batch else y.new_zeros(0)
     unit = torch.maximum(largest, instance.input_size(y).clamp_max(1.0))
     unit = torch.where(unit > 0, unit, torch.ones_like(unit))
-    return torch.maximum(y.abs(), root_eps(y.dtype) ** 0.5 * unit[:, None])
+    return torch.maximum(y.abs(), floor * unit[:, None])
 
 
 def probe_direction(scale: Float[Tensor, "b m"]) -> Float[Tensor, "b m"]:
