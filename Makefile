@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints/dev.txt
 	PIP_CONSTRAINT=constraints/dev.txt $(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## the first thing to run: a declared layer, its gradient, its figure
+demo: $(READY) ## the first thing to run: four poolings trained, then tested under outliers
 	$(BIN)/python examples/demo.py $(ARGS)
 
 test: $(READY) ## the tests that take seconds (ARGS="-k name" for some of them)

@@ -63,12 +63,12 @@ def study(fast: bool) -> dict[str, Any]:
 
 def say(found: dict[str, Any]) -> str:
     """Counts and times by n."""
-    lines = [f"m = {M}, k = {K}, batch 8; both orders and backward() agree to {found['agree']:.0e}"]
+    lines = [
+        f"m = {M}, k = {K}, batch 8; both orders and backward() agree to {found['agree']:.0e}",
+        "    n          left to right                right to left",
+    ]
     for n, left, right, (few, many) in zip(found["sizes"].tolist(), found["left"], found["right"], found["counts"]):
-        lines.append(
-            f"n = {n:5d}: left to right {few:7d} multiplications {left:7.0f} us, "
-            f"right to left {many:8d} multiplications {right:7.0f} us"
-        )
+        lines.append(f"{n:5d} {few:8d} multiplications {left:6.0f} us {many:8d} multiplications {right:6.0f} us")
     return "\n".join(lines)
 
 

@@ -65,11 +65,12 @@ def by_jacobian(x: torch.Tensor, y: torch.Tensor, v: torch.Tensor) -> tuple[torc
 def say(found: dict[str, Any]) -> str:
     """Time and memory by n."""
     lines = [
-        f"m = {M}, batch {BATCH}; all agree to {found['agree']:.0e}; milliseconds, and MB of the largest tensor made"
+        f"m = {M}, batch {BATCH}; all agree to {found['agree']:.0e}; milliseconds, and MB of the largest tensor made",
+        "     n      input" + "".join(f"{how:>24}" for how in HOW),
     ]
     for i, (n, size) in enumerate(zip(found["sizes"], found["input"])):
-        costs = "   ".join(f"{how} {found[how][i][0]:6.1f} ms {found[how][i][1]:7.3f} MB" for how in HOW)
-        lines.append(f"n = {n:5d} ({size:.3f} MB): {costs}")
+        costs = "".join(f"{found[how][i][0]:10.1f} ms {found[how][i][1]:7.3f} MB" for how in HOW)
+        lines.append(f"{n:6d}   {size:.3f} MB{costs}")
     return "\n".join(lines)
 
 
@@ -80,7 +81,7 @@ def draw(ink: Ink, found: dict[str, Any]) -> Any:
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.9))
     for k, (panel, title) in enumerate(zip(axes, ("milliseconds", "largest tensor, megabytes"))):
         for colour, how in zip((1, 2, 0), HOW):
-            look = {"linewidth": 5, "alpha": 0.4} if colour == 1 else {}  # in memory another line lies on it
+            look = {"linewidth": 5, "alpha": 0.4} if k and colour == 1 else {}  # another line lies on it
             panel.loglog(found["sizes"], [row[k] for row in found[how]], ".-", color=ink[colour], label=how, **look)
         panel.set(xlabel="inputs $n$", title=title)
     axes[1].loglog(found["sizes"], found["input"], ":", color=ink.text, label="the input itself")
