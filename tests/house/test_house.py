@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -93,7 +94,9 @@ def test_public_names_are_documented():
 
 
 def test_every_module_imports_and_opens_with_a_docstring():
-    found = [name for name in rules.modules(SRC) if not name.endswith("__main__")]
+    without_triton = importlib.util.find_spec("triton") is None  # kernels are loaded only where it is
+    skipped = ("__main__", "_kernel") if without_triton else ("__main__",)
+    found = [name for name in rules.modules(SRC) if not name.endswith(skipped)]
     bad = [f"{name} has no docstring" for name in found if not importlib.import_module(name).__doc__]
     assert not bad, report(bad)
 
