@@ -21,10 +21,13 @@ __all__ = ["bracketed", "huber", "total", "truncated_quadratic", "welsch"]
 
 Rows = Float[Tensor, "r n"]
 Column = Float[Tensor, "r 1"]
+Events = Float[Tensor, "r 2*n"]
 
 _MODES = 12  # modes of the Welsch density that are polished on the data
 _CELLS = 8  # cells per alpha when a long row is grouped
 _GROUP_FROM = 256  # rows up to this long are not grouped: their density is exact
+_GAP = 3.0  # alphas to which longer gaps of a row are shrunk: over 2, nothing is seen across
+_FAR = 1e4  # alphas from 0 up to which the quick windows round well
 
 
 def total(rows: Rows, weight: Rows | None) -> Column:
@@ -39,7 +42,7 @@ def bracketed(x: Rows, alpha: Column, weight: Rows | None, start: Column, penalt
     a row that has converged stands still, so that its answer depends on no other row.
     """
     seen = x if weight is None else torch.where(weight > 0, x, start)
-    limit = torch.finfo(x.dtype).max / 4
+    limit = torch.finfo(x.dtype).max  # a point at infinity is an outlier like any other
     low, high = (end(seen, -1, keepdim=True).clamp(-limit, limit) for end in (torch.amin, torch.amax))
     y = torch.minimum(torch.maximum(start, low), high)
     previous = high - low
@@ -59,7 +62,7 @@ def bracketed(x: Rows, alpha: Column, weight: Rows | None, start: Column, penalt
         y, previous = torch.where(g.isnan(), g, new), step
         if _finished(done):
             break
-    return y
+    return torch.where(_pointless(seen), torch.nan, y)
 
 
 def _iterations(x: Rows) -> int:
@@ -84,7 +87,7 @@ def huber(x: Rows, alpha: Column, weight: Rows | None) -> Column:
     """
     eps = torch.finfo(x.dtype).eps
     seen = x if weight is None else torch.where(weight > 0, x, _some_seen(x, weight))
-    limit = torch.finfo(x.dtype).max / 4  # a point at infinity is an outlier like any other
+    limit = torch.finfo(x.dtype).max  # a point at infinity is an outlier like any other
     breaks = torch.cat([seen - alpha, seen + alpha], -1).clamp(-limit, limit).sort(-1).values
     last = breaks.shape[-1] - 1
 
@@ -94,7 +97,8 @@ def huber(x: Rows, alpha: Column, weight: Rows | None) -> Column:
         # The saturated points are counted, not summed: equal numbers on both sides then cancel exactly.
         sides = total(((z > alpha).to(x.dtype) - (z < -alpha).to(x.dtype)), weight)
         linear = total(torch.where(inside, z, 0.0), weight)
-        noise = 4 * eps * (total(inside.to(x.dtype), weight) * (alpha + u.abs()))
+        # Where alpha is lost in the rounding of u, a residual inside is still no longer than alpha.
+        noise = torch.minimum(4 * eps * (alpha + u.abs()), 0.25 * alpha) * total(inside.to(x.dtype), weight)
         if weight is not None:
             noise = noise + 4 * eps * alpha * weight.sum(-1, keepdim=True)
         return alpha * sides + linear, noise
@@ -119,8 +123,13 @@ def huber(x: Rows, alpha: Column, weight: Rows | None) -> Column:
     left, g_left = bisect(first=False)
     # left < right: the root lies inside one linear piece. Otherwise [right, left] is the whole solution set.
     piece = (left - g_left * ((right - left) / (g_right - g_left))).clamp(left, right)
-    y = torch.where((left < right) & (g_right > g_left), piece, 0.5 * left + 0.5 * right)
-    return torch.where(x.isnan().any(-1, keepdim=True), torch.nan, y)
+    middle = 0.5 * left + 0.5 * right
+    # A piece that bends is 2 alpha long at most. A longer one is level, its ends seen bent only where alpha is lost.
+    level = slope(middle)[0]
+    end = torch.where(level < 0, right, torch.where(level > 0, left, middle))
+    piece = torch.where(right - left > 3 * alpha, end, piece)
+    y = torch.where((left < right) & (g_right > g_left), piece, middle)
+    return torch.where(_pointless(seen), torch.nan, y)
 
 
 def _some_seen(x: Rows, weight: Rows) -> Column:
@@ -137,11 +146,54 @@ def truncated_quadratic(x: Rows, alpha: Column, weight: Rows | None) -> Column:
     minimum.
     """
     seen = x if weight is None else torch.where(weight > 0, x, _some_seen(x, weight))
+    if not _watched(x):
+        return _careful_windows(seen, alpha, weight)
     wide = alpha.double()
-    event, sign, w = _events((seen.double() / wide).clamp_(-1e300, 1e300), weight)
+    center, span = _best_window((seen.double() / wide).clamp_(-1e300, 1e300), weight)
+    y = (wide * center).to(x.dtype)
+    rounding = 3 * x.shape[-1] ** 2 * torch.finfo(torch.float64).eps  # of the mean, in alphas
+    if rounding >= 0.1 * torch.finfo(x.dtype).eps:
+        y = _inlier_mean(x, y, alpha, weight)
+    # A row much nearer to 0 than alpha, and one so far from 0 that alpha is lost, round badly in alphas.
+    near, far = span < 1.01, ~(span < _FAR)
+    if bool((near | far).any()):
+        for these, search in ((near, _one_window), (far, _careful_windows)):
+            rows = these[:, 0].nonzero()[:, 0]
+            y[rows] = search(seen[rows], alpha[rows], None if weight is None else weight[rows])
+    return y
+
+
+def _one_window(x: Rows, alpha: Column, weight: Rows | None) -> Column:
+    """Return the location of a row that a single window holds: its mean."""
+    return _inlier_mean(x, torch.zeros_like(alpha), alpha, weight)
+
+
+def _careful_windows(x: Rows, alpha: Column, weight: Rows | None) -> Column:
+    """Do the same from the gaps of the sorted row, which are exact however far from 0, or from another, points are."""
+    s, order = x.sort(-1)
+    finite = s.isfinite()
+    mass = finite.to(x.dtype) if weight is None else torch.where(finite, weight.gather(-1, order), 0.0)
+    t = torch.zeros_like(s, dtype=torch.float64)
+    gaps = torch.diff(s.double(), dim=-1) / alpha.double()
+    torch.cumsum(torch.nan_to_num(gaps, nan=_GAP).clamp_max_(_GAP), -1, out=t[:, 1:])
+    center, _ = _best_window(t, mass)
+    at = (t - center).abs().min(-1, keepdim=True).indices  # a point of that window: no shrunk gap lies between
+    y = s.gather(-1, at).double() + alpha.double() * (center - t.gather(-1, at))
+    y = _inlier_mean(s, y.to(x.dtype), alpha, mass)
+    return torch.where(_pointless(x), torch.nan, y)
+
+
+def _pointless(x: Rows) -> Tensor:
+    """Return which rows have a NaN or nothing finite: those have no location."""
+    return x.isnan().any(-1, keepdim=True) | ~x.isfinite().any(-1, keepdim=True)
+
+
+def _best_window(x: Rows, weight: Rows | None) -> tuple[Column, Column]:
+    """Return the location of points in alphas, and how far from 0 the windows reach."""
+    event, sign, w = _events(x, weight)
     # No window spans a gap over 2 alpha: shrinking such gaps keeps the prefix sums small, hence exact enough.
     t = torch.zeros_like(event)
-    torch.cumsum(torch.diff(event, dim=-1).clamp_max_(3.0), -1, out=t[:, 1:])
+    torch.cumsum(torch.diff(event, dim=-1).clamp_max_(_GAP), -1, out=t[:, 1:])
     point = t + sign  # where the point is whose event this is
     least = 0.5 if w is None else 1e-12 * w.amax(-1, keepdim=True)
     signed = sign if w is None else sign.mul_(w)
@@ -151,12 +203,11 @@ def truncated_quadratic(x: Rows, alpha: Column, weight: Rows | None) -> Column:
     depth = part.mul_(point).sub_(signed).cumsum(-1)
     best = depth.addcdiv_(moment.square(), mass, value=-1).min(-1, keepdim=True).indices  # faster than argmin
     mean = moment.gather(-1, best) / mass.gather(-1, best)
-    y = (wide * (event.gather(-1, best) + (mean - t.gather(-1, best)))).to(x.dtype)
-    rounding = 3 * x.shape[-1] ** 2 * torch.finfo(torch.float64).eps  # of the mean, in alphas
-    return y if rounding < 0.1 * torch.finfo(x.dtype).eps else _inlier_mean(x, y, alpha, weight)
+    span = torch.maximum(event[:, :1].abs(), event[:, -1:].abs())
+    return event.gather(-1, best) + (mean - t.gather(-1, best)), span
 
 
-def _events(x: Rows, weight: Rows | None) -> tuple[Rows, Rows, Rows | None]:
+def _events(x: Rows, weight: Rows | None) -> tuple[Events, Events, Events | None]:
     """Return where points enter and leave, in alphas and ascending, with +1 and -1 and the point's weight.
 
     Without weights the sign travels in the last bit of the number, so that values can be sorted alone. Points leave a
@@ -200,7 +251,8 @@ def welsch(x: Rows, alpha: Column, weight: Rows | None) -> Column:
     are polished on the data by steps that cannot go down, and the best value wins: a miss needs a dozen modes within
     1e-3 of each other.
     """
-    shift = x.nanmedian(-1, keepdim=True).values
+    seen = x if weight is None else torch.where(weight > 0, x, _some_seen(x, weight))
+    shift = seen.nanmedian(-1, keepdim=True).values
     shift = torch.where(shift.isfinite(), shift, 0.0)
     points = ((x - shift).double() / alpha.double()).clamp(-1e150, 1e150)
     mass = torch.ones_like(points) if weight is None else weight.double()
@@ -212,7 +264,7 @@ def welsch(x: Rows, alpha: Column, weight: Rows | None) -> Column:
     value = (mass[:, None] * torch.exp(-0.5 * (y[..., None] - points[:, None]).square())).sum(-1)
     best = y.gather(-1, value.nan_to_num(nan=-1.0).argmax(-1, keepdim=True))
     y = (shift + alpha * best.to(x.dtype)).to(x.dtype)
-    return torch.where(x.isnan().any(-1, keepdim=True), torch.nan, y)
+    return torch.where(_pointless(seen), torch.nan, y)
 
 
 def _cells(points: Rows, mass: Rows) -> tuple[Rows, Rows, Rows]:

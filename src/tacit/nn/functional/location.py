@@ -36,7 +36,8 @@ def locate(x: Rows, alpha: Column, weight: Rows | None, penalty: Penalty, search
 
     `search="global"` is the global minimiser; `"paper"` starts at the mean and the median, descends from each and
     keeps the better, as the paper did for its two penalties that are not convex. No weight in a row: 0, the minimiser
-    of smallest norm when everything minimises. Negative weights or alpha <= 0: NaN, in that row.
+    of smallest norm when everything minimises. Negative weights, or an alpha that is not positive and finite: NaN, in
+    that row.
     """
     if search == "paper":
         y = _chunked(lambda x, a, w: (_from_mean_and_median(x, a, w, penalty),), x, alpha, weight)[0]
@@ -56,7 +57,7 @@ def locate(x: Rows, alpha: Column, weight: Rows | None, penalty: Penalty, search
         heavy = weight.sum(-1, keepdim=True)
         y = torch.where(heavy == 0, 0.0, y)
         y = torch.where((weight < 0).any(-1, keepdim=True), torch.nan, y)
-    return torch.where(alpha > 0, y, torch.nan)
+    return torch.where((alpha > 0) & alpha.isfinite(), y, torch.nan)
 
 
 def _chunk(x: Tensor) -> int:
@@ -248,7 +249,9 @@ def _best_descent(y: Float[Tensor, "r k"], x: Rows, alpha: Column, weight: Rows 
         g, h, full = (total(part, mass)[..., 0] for part in (slope, curvature, pull))
         step = torch.where(h > 0.25 * full, g / h, g / full)
         y = y - torch.where(full > 0, step, 0.0)
-    objective = total(penalty.value(y[..., None] - points, alpha), mass)[..., 0]
+    value = penalty.value(y[..., None] - points, alpha)
+    # Compared point by point: beside the value of one far point, all others would be lost in rounding.
+    objective = total(value - value[:, -1:], mass)[..., 0]
     best = objective.nan_to_num(nan=torch.inf, posinf=torch.finfo(x.dtype).max).argmin(-1, keepdim=True)
     return y.gather(-1, best)
 

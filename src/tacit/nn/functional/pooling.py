@@ -66,7 +66,9 @@ def robust_pool(
 
     Returns:
         The shape of `x` without `dim`. Where the minimisers are an interval (Huber), its midpoint; where several
-        minimisers tie, one of them. A row with NaN, or with alpha <= 0, is NaN, with gradient zero.
+        minimisers tie, one of them. An infinite number is an outlier like any other, except to the quadratic. A row with
+        NaN, with nothing finite, with a negative weight, or with an alpha that is not positive and finite is NaN, with
+        gradient zero.
 
     Raises:
         InputTypeError, InputValueError, OptionError, OptionTypeError: an argument of a kind that cannot be meant.
@@ -137,7 +139,7 @@ def _attach(x: Rows, alpha: Column, weight: Rows | None, y: Column, plan: _Plan)
     """Return y - g / H: y itself in value, one more derivative right."""
     slope, curvature, _ = plan.penalty.row_derivatives(y - x, alpha)
     g, h = total(slope, weight), total(curvature, weight)
-    flat = _is_singular(h, curvature, weight)
+    flat = _is_singular(h, curvature, weight) | ~y.isfinite()
     if plan.singular == "uniform":
         share = torch.ones_like(x) if weight is None else weight
         g = torch.where(flat, total((y - x) - (y - x).detach(), weight), g)
@@ -203,7 +205,7 @@ def _backward(
     if weight is not None:
         curvature, mixed = curvature * weight, mixed * weight
     h = curvature.sum(-1, keepdim=True)
-    flat = _is_singular(h, curvature, None)
+    flat = _is_singular(h, curvature, None) | ~y.isfinite()
     scaled = torch.where(flat, 0.0, v / torch.where(flat, 1.0, h))
     grad_x = grad_alpha = grad_weight = None
     if wanted[0]:

@@ -4,8 +4,8 @@ With d_i = (u - x_i) / rho_i, rho_i = ||u - x_i|| and pull_i = phi'(rho_i) / rho
 
     gradient  sum_i w_i phi'(rho_i) d_i,     H = sum_i w_i M_i,     M_i = pull_i I + (phi''(rho_i) - pull_i) d_i d_i'
 
-and Dy = H^{-1} [w_1 M_1 ... w_n M_n] by the unconstrained proposition. Convex penalties have one minimum; the others
-are searched from many starts, which finds the global one in all our trials and proves nothing.
+and Dy = H^{-1} [w_1 M_1 ... w_n M_n] by the unconstrained proposition. Convex penalties have one minimum, and it is
+found; the others are searched from many starts, which most often finds the global minimum, and proves nothing.
 Claim keys: DDN[robust-pooling], DDN[unconstrained].
 """
 
@@ -28,8 +28,11 @@ Column = Float[Tensor, "r 1"]
 Vector = Float[Tensor, "r c"]
 
 _STARTS = 16  # descents a set, for a penalty that is not convex ...
-_SCORED = 32  # ... from the best of its points and the middles of pairs of that many
+_POINTS = 256  # ... from the best of at most so many of its points ...
+_PAIRED = 32  # ... and of the middles of pairs of so many
 _STEPS = 40
+_CONVEX_STEPS = 60
+_HALVINGS = 8
 
 
 def robust_vector_pool(
@@ -55,7 +58,8 @@ def robust_vector_pool(
 
     Returns:
         The shape of `x` without `dim`. Differentiable to third order, in `x`, `alpha` and `weight`; gradient zero
-        where H is singular. A set with NaN, or with alpha <= 0, is NaN; one without weight pools to 0.
+        where H is singular. A set with a number that is not finite, with a negative weight, or with an alpha that is
+        not positive and finite is NaN; one without weight pools to 0.
 
     Raises:
         InputTypeError, InputValueError, OptionError, OptionTypeError: an argument of a kind that cannot be meant.
@@ -109,7 +113,7 @@ def _weights(weight: Tensor | None, x: Tensor, set_dim: int, channels: int) -> T
 def _pool(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> Vector:
     with torch.no_grad():
         fixed = (x.detach(), alpha.detach(), weight.detach())
-        sound = fixed[0].isfinite().all(-1).all(-1, keepdim=True) & (fixed[1] > 0)
+        sound = fixed[0].isfinite().all(-1).all(-1, keepdim=True) & (fixed[1] > 0) & fixed[1].isfinite()
         sound = sound & (fixed[2] >= 0).all(-1, keepdim=True)
         heavy = fixed[2].sum(-1, keepdim=True) > 0
         usable = sound & heavy
@@ -120,36 +124,45 @@ def _pool(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> Vector:
     for _ in range(2):  # Newton doubles the number of right derivatives: none, one, three
         step = _newton(x, alpha, weight, y, penalty)
         y = y - (step - step.detach())
+    y = y + 0.0 * (alpha - alpha.detach())  # a penalty that alpha does not bend has the gradient 0 in it, not none
     y = torch.where(heavy, y, 0.0)
     return torch.where(sound, y, torch.nan)
 
 
 def _parts(
     x: Sets, alpha: Column, weight: Weights, u: Vector, penalty: Penalty
-) -> tuple[Vector, Float[Tensor, "r c c"], Weights]:
-    """Return gradient, Hessian and the weights of the reweighted mean at u."""
+) -> tuple[Vector, Weights, Weights, Sets]:
+    """Return the gradient at u, the weights of the reweighted mean, curvature less these, and the directions."""
     z = u[:, None] - x
-    square = z.square().sum(-1)
-    apart = square > 0
-    rho = torch.where(apart, torch.where(apart, square, 1.0).sqrt(), 0.0)
+    rho, direction = _polar(z)
+    apart = rho > 0
     slope, curvature, _ = penalty.row_derivatives(rho, alpha)
-    safe = torch.where(apart, rho, 1.0)
-    pull = weight * torch.where(apart, slope / safe, curvature)
-    direction = z / safe[..., None]
-    gradient = (pull[..., None] * z).sum(1)
-    excess = torch.where(apart, weight * curvature - pull, 0.0)
-    hessian = (direction * excess[..., None]).mT @ direction
-    eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
-    return gradient, hessian + pull.sum(-1)[:, None, None] * eye, pull
+    pull = weight * torch.where(apart, slope / torch.where(apart, rho, 1.0), curvature)
+    # Slope times direction: the length of a very long z is out of range, its direction is not.
+    gradient = torch.where(apart[..., None], (weight * slope)[..., None] * direction, pull[..., None] * z).sum(1)
+    return gradient, pull, torch.where(apart, weight * curvature - pull, 0.0), direction
+
+
+def _polar(z: Sets) -> tuple[Weights, Sets]:
+    """Return length and direction; 0 and 0 of a zero. Squares are of numbers up to 1, so that none is out of range."""
+    info = torch.finfo(z.dtype)
+    size = z.detach().abs().amax(-1, keepdim=True)
+    apart = size > info.tiny  # a shorter one has no direction that could be differentiated
+    unit = torch.where(apart, size, 1.0)
+    scaled = z / unit
+    root = torch.where(apart, scaled, 1.0).square().sum(-1, keepdim=True).sqrt()
+    length = (unit * root).clamp_max(info.max)
+    return torch.where(apart, length, 0.0)[..., 0], torch.where(apart, scaled / root, 0.0)
 
 
 def _newton(x: Sets, alpha: Column, weight: Weights, u: Vector, penalty: Penalty) -> Vector:
     """Return H^{-1} gradient; zero where H is singular to rounding."""
-    gradient, hessian, pull = _parts(x, alpha, weight, u, penalty)
+    gradient, pull, excess, direction = _parts(x, alpha, weight, u, penalty)
+    eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+    hessian = (direction * excess[..., None]).mT @ direction + pull.sum(-1)[:, None, None] * eye
     size = hessian.detach().abs().amax((-2, -1)).maximum(pull.detach().abs().sum(-1))[:, None, None]
     finite = (size > 0) & size.isfinite()
     scaled = hessian / torch.where(finite, size, 1.0)
-    eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
     spectrum = torch.linalg.eigvalsh(torch.where(finite, scaled.detach(), eye))
     singular = (spectrum.abs().amin(-1) <= 32 * torch.finfo(x.dtype).eps)[:, None, None] | ~finite
     solved = torch.linalg.solve_ex(torch.where(singular, eye, scaled), gradient[..., None])[0]
@@ -164,31 +177,40 @@ def _search(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> Vector
         return mean
     seen = torch.where((weight > 0)[..., None], x, torch.nan)
     starts = torch.stack([mean, seen.nanmedian(1).values.nan_to_num(0.0)], 1)
-    if not penalty.convex:
-        starts = torch.cat([starts, _best_points(x, alpha, weight, penalty)], 1)
+    starts = torch.cat([starts, _best_points(x, alpha, weight, penalty)], 1)
     k = starts.shape[1]
     many = (x.repeat_interleave(k, 0), alpha.repeat_interleave(k, 0), weight.repeat_interleave(k, 0))
-    ends = _descend(*many, starts.flatten(0, 1), penalty)
-    heights = _objective(*many, ends, penalty).unflatten(0, (-1, k))
-    best = heights.nan_to_num(nan=torch.inf).argmin(-1)
+    if penalty.convex:  # what is stationary is the minimum; values would be lost beside that of one far point
+        ends = _descend_convex(*many, starts.flatten(0, 1), penalty)
+        worth = _parts(*many, ends, penalty)[0].abs().amax(-1)
+    else:
+        ends = _descend(*many, starts.flatten(0, 1), penalty)
+        worth = _values(*many, ends, penalty).sum(-1)
+    best = worth.unflatten(0, (-1, k)).nan_to_num(nan=torch.inf).argmin(-1)
     return ends.unflatten(0, (-1, k)).gather(1, best[:, None, None].expand(-1, 1, x.shape[-1]))[:, 0]
 
 
-def _objective(x: Sets, alpha: Column, weight: Weights, u: Vector, penalty: Penalty) -> Float[Tensor, "r"]:
-    rho = torch.linalg.vector_norm(u[:, None] - x, dim=-1)
-    return (weight * penalty.value(rho, alpha)).sum(-1)
+def _values(x: Sets, alpha: Column, weight: Weights, u: Vector, penalty: Penalty) -> Weights:
+    """Return the terms whose sum is the objective at u."""
+    return weight * penalty.value(_polar(u[:, None] - x)[0], alpha)
 
 
 def _best_points(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> Float[Tensor, "r k c"]:
-    """Return the best of the points and middles of pairs, no two within alpha / 8 where there is a choice."""
-    step = -(-x.shape[1] // _SCORED)
-    some, there = x[:, ::step], weight[:, ::step] > 0
-    i, j = torch.triu_indices(some.shape[1], some.shape[1], 0, device=x.device)
-    candidates, seen = 0.5 * some[:, i] + 0.5 * some[:, j], there[:, i] & there[:, j]
-    height = torch.stack([_objective(x, alpha, weight, u, penalty) for u in candidates.unbind(1)], -1)
+    """Return the best of the points, and middles of pairs, no two within alpha / 8 where there is a choice.
+
+    A convex penalty wants no more than the best points: of the two or three places where it bends sharply, one.
+    """
+    some, there = (part[:, :: -(-x.shape[1] // _POINTS)] for part in (x, weight > 0))
+    candidates, seen = some, there
+    if not penalty.convex:
+        few, there = (part[:, :: -(-x.shape[1] // _PAIRED)] for part in (x, weight > 0))
+        i, j = torch.triu_indices(few.shape[1], few.shape[1], 1, device=x.device)
+        candidates = torch.cat([some, 0.5 * few[:, i] + 0.5 * few[:, j]], 1)
+        seen = torch.cat([seen, there[:, i] & there[:, j]], 1)
+    height = torch.stack([_values(x, alpha, weight, u, penalty).sum(-1) for u in candidates.unbind(1)], -1)
     height = torch.where(seen, height, torch.inf)
     chosen: list[Tensor] = []
-    for _ in range(min(_STARTS, candidates.shape[1])):
+    for _ in range(min(2 if penalty.convex else _STARTS, candidates.shape[1])):
         best = height.argmin(-1)[:, None, None].expand(-1, 1, x.shape[-1])
         at = candidates.gather(1, best)
         chosen.append(at)
@@ -197,13 +219,41 @@ def _best_points(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> F
     return torch.cat(chosen, 1)
 
 
+def _descend_convex(x: Sets, alpha: Column, weight: Weights, u: Vector, penalty: Penalty) -> Vector:
+    """Return the minimum: Newton steps, shortened until the slope along them still falls at their end.
+
+    Slopes, not values, are looked at, so that nothing is lost beside a far point. Where not even a short step will do,
+    the reweighted mean is taken, which never climbs. A set that is done stands still: no answer depends on another.
+    """
+    eps = torch.finfo(x.dtype).eps
+    done = torch.zeros_like(alpha, dtype=torch.bool)
+    for _ in range(_CONVEX_STEPS):
+        gradient, pull, _, _ = _parts(x, alpha, weight, u, penalty)
+        full = pull.sum(-1, keepdim=True)
+        mean = gradient / torch.where(full > 0, full, 1.0)
+        newton = _newton(x, alpha, weight, u, penalty)
+        part, end = torch.zeros_like(alpha), torch.ones_like(alpha)
+        t = end
+        for _ in range(_HALVINGS):
+            falls = (_parts(x, alpha, weight, u - t * newton, penalty)[0] * newton).sum(-1, keepdim=True) >= 0
+            part, end = torch.where(falls, t, part), torch.where(falls, end, t)
+            t = 0.5 * part + 0.5 * end
+        step = torch.where((part > 0) & (newton != 0).any(-1, keepdim=True), part * newton, mean)
+        size = step.abs().amax(-1, keepdim=True)
+        u = torch.where(done, u, u - step)
+        done = done | ~(size > 2 * eps * torch.maximum(u.abs().amax(-1, keepdim=True), alpha))
+        if x.is_cpu and not torch.compiler.is_compiling() and bool(done.all()):
+            break
+    return u
+
+
 def _descend(x: Sets, alpha: Column, weight: Weights, u: Vector, penalty: Penalty) -> Vector:
     """Return u carried downhill: Newton where that lowers the objective more than the reweighted mean does."""
     for _ in range(_STEPS):
-        gradient, _, pull = _parts(x, alpha, weight, u, penalty)
+        gradient, pull, _, _ = _parts(x, alpha, weight, u, penalty)
         full = pull.sum(-1, keepdim=True)
         mean = torch.where(full > 0, u - gradient / torch.where(full > 0, full, 1.0), u)
         newton = u - _newton(x, alpha, weight, u, penalty)
-        lower = _objective(x, alpha, weight, newton, penalty) <= _objective(x, alpha, weight, mean, penalty)
-        u = torch.where(lower[:, None], newton, mean)
+        gain = _values(x, alpha, weight, mean, penalty) - _values(x, alpha, weight, newton, penalty)
+        u = torch.where(gain.sum(-1, keepdim=True) >= 0, newton, mean)
     return u
