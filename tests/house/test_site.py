@@ -65,3 +65,10 @@ def test_examples_in_a_docstring_are_fenced_up_to_the_next_empty_line():
 def test_an_example_already_fenced_is_left_alone():
     docstring = "```pycon\n>>> f(1)\n```"
     assert tool("doctests").fenced(docstring) == docstring
+
+
+def test_arguments_explained_together_become_entries_of_their_own():
+    docstring = "One.\n\nArgs:\n    a, b: of the sum,\n        each.\n    c: more.\n\nText, this: stays."
+    assert tool("doctests").apart(docstring) == (
+        "One.\n\nArgs:\n    a: of the sum,\n        each.\n    b: of the sum,\n        each.\n    c: more.\n\nText, this: stays."
+    )
