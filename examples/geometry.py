@@ -55,8 +55,8 @@ def say(found: dict[str, Any]) -> str:
     for name in ("fixed", "growing"):
         at = found[name]
         lines.append(
-            f"{name:>7} circle: without the constraint ({at['free'][0]:.4f}, {at['free'][1]:.4f}), with it "
-            f"({at['Dy'][0]:.4f}, {at['Dy'][1]:.4f}), by the formula ({at['formula'][0]:.4f}, {at['formula'][1]:.4f}); "
+            f"{name:>7} circle: unconstrained ({at['free'][0]:.4f}, {at['free'][1]:.4f}), Dy "
+            f"({at['Dy'][0]:.4f}, {at['Dy'][1]:.4f}), the formula ({at['formula'][0]:.4f}, {at['formula'][1]:.4f}); "
             f"a'Dy = {at['a'] @ at['Dy']:.4f}"
         )
     return "\n".join(lines)
