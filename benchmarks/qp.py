@@ -10,6 +10,9 @@ active, all six inputs are batched, and gradients are taken in all six.
 
 Accuracy: x against the solution of the KKT system on the active rows, refined with residuals in extended precision, its
 signs checked; gradients against central differences of that solution, along random directions in all inputs at once.
+
+Budgets, each answered with yes or no in the table: forward + backward at most 0.9 times the fastest peer up to n = 100
+and 1.1 times beyond, x to 1e-9, gradients to 1e-8.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ SIZES = ((10, 0, 20), (50, 10, 50), (100, 0, 100), (200, 50, 200))
 BATCHES = (1, 32, 128)
 CHECKED = 2  # samples of a batch whose accuracy is measured
 NAMES = ("Q", "q", "A", "b", "G", "h")
+X_ERROR, G_ERROR = 1e-9, 1e-8
 Data = tuple[torch.Tensor, ...]
 
 
@@ -304,6 +308,13 @@ def versions(layers: list[str]) -> str:
     return f"Commit {commit}, torch {torch.__version__}, {peers}"
 
 
+def budgets(n: int, ratio: float | None, x_error: float, g_error: float) -> dict[str, bool]:
+    """Which budgets are kept at one size and batch."""
+    limit = 0.9 if n <= 100 else 1.1
+    speed = {} if ratio is None else {f"speed <= {limit}": ratio <= limit}
+    return {**speed, f"x <= {X_ERROR:.0e}": x_error <= X_ERROR, f"gradient <= {G_ERROR:.0e}": g_error <= G_ERROR}
+
+
 def report(found: dict[str, dict], args: argparse.Namespace, command: str) -> str:
     """Times, ratios to the fastest peer, and errors, as Markdown."""
     lines = [
@@ -316,9 +327,10 @@ def report(found: dict[str, dict], args: argparse.Namespace, command: str) -> st
         "gradient. Errors are the largest of the first samples: of x, against the exact solution, and of directional "
         "derivatives, against central differences.",
         "",
-        "| n, p, q | batch | layer | forward | forward + backward | / fastest peer | x error | gradient error |",
-        "|:--|--:|:--|--:|--:|--:|--:|--:|",
+        "| n, p, q | batch | layer | forward | forward + backward | / fastest peer | x error | gradient error | budgets |",
+        "|:--|--:|:--|--:|--:|--:|--:|--:|:--|",
     ]
+    kept = asked = 0
     for n, p, q in args.sizes:
         for batch in args.batches:
             key, data = f"{n},{p},{q}/{batch}", programs(n, p, q, batch)
@@ -329,12 +341,19 @@ def report(found: dict[str, dict], args: argparse.Namespace, command: str) -> st
             for name, e in entries.items():
                 head = f"| {n}, {p}, {q} | {batch} | {name} |"
                 if "error" in e:
-                    lines.append(f"{head} {e['error']} | | | | |")
+                    lines.append(f"{head} {e['error']} | | | | | |")
                     continue
                 x_error, g_error = errors(e, data, weight, guess)
                 ratio = f"{e['both'] / min(peers):.2f}" if peers else ""
                 times = f"{e['forward'] * 1e3:.3f} | {e['both'] * 1e3:.3f}"
-                lines.append(f"{head} {times} | {ratio} | {x_error:.1e} | {g_error:.1e} |")
+                words = ""
+                if name == "tacit":
+                    answers = budgets(n, e["both"] / min(peers) if peers else None, x_error, g_error)
+                    kept, asked = kept + sum(answers.values()), asked + len(answers)
+                    words = ", ".join(f"{what} {'yes' if held else 'no'}" for what, held in answers.items())
+                lines.append(f"{head} {times} | {ratio} | {x_error:.1e} | {g_error:.1e} | {words} |")
+    if asked:
+        lines += ["", f"tacit keeps {kept} of {asked} budgets: {'yes' if kept == asked else 'no'}."]
     return "\n".join(lines) + "\n"
 
 

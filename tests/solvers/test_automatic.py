@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import tacit
 from problems import PROBLEMS, TestProblem, select
 from solvers.cases import SIMPLEX, bind, doubles, onto_simplex
 from tacit.problem import Instance, Problem, Status
@@ -10,8 +11,8 @@ from tacit.solvers import Automatic, default_solver
 
 # Elsewhere or nowhere, and known: from these starts the search ends in another local minimum than the published one.
 ELSEWHERE = {"hs2", "hs16", "hs20", "hs55"}
-# Not found within the steps allowed: hs13 and touching_balls have no multipliers, hs57 runs off to a level region.
-NOT_FOUND = {"hs13", "touching_balls", "hs57"}
+# Not found within the steps allowed: there are no multipliers.
+NOT_FOUND = {"hs13", "touching_balls"}
 CERTAIN = ("regular", "weak", "dependent", "feasibility")
 UNIQUE = [given for given in select(kind=CERTAIN) if given.y is not None and given.name not in ELSEWHERE | NOT_FOUND]
 # Feasible sets of more than one point: the answer is any of them.
@@ -103,3 +104,26 @@ def test_mixed_verdicts_do_not_mix() -> None:
     expected = [Status.CONVERGED, Status.UNBOUNDED, Status.INFEASIBLE, Status.NONFINITE, Status.CONVERGED]
     assert found.status.tolist() == expected
     torch.testing.assert_close(found.u[[0, 4]], doubles((-1.0, -1.0), (1.0, 1.0)), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["hs57", "nist_eckerle4_far"])
+def test_a_level_region_far_away_is_left_for_the_minimum(name: str):
+    given = PROBLEMS[name]
+    found = tacit.solve(given.problem, given.x[:1], start=given.starts[:1], on_failure="raise")
+    torch.testing.assert_close(found.y[0], given.y, rtol=1e-6, atol=1e-6)
+
+
+def test_many_unknowns_need_no_matrix():
+    weights = torch.linspace(1, 100, 20_000, dtype=torch.float64)
+    problem = Problem(objective=lambda x, u: (weights * (u - x).square()).sum() + torch.cosh(u / 10).sum())
+    x = torch.sin(torch.arange(20_000, dtype=torch.float64))[None]
+    found = tacit.solve(problem, x, start=torch.zeros_like(x), on_failure="raise")  # a Hessian would take 3 GB
+    slope = 2 * weights * (found.y - x) + torch.sinh(found.y / 10) / 10
+    assert slope.abs().max() < 1e-6
+
+
+def test_a_start_on_top_of_a_level_hill_is_left():
+    problem = Problem(objective=lambda x, u: ((u - x) ** 6 - (u - x) ** 4).sum())
+    x = torch.tensor([[0.3]], dtype=torch.float64)
+    found = tacit.solve(problem, x, start=x, on_failure="raise")
+    torch.testing.assert_close((found.y - x).square(), torch.full_like(x, 2 / 3))

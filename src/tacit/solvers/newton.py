@@ -19,6 +19,7 @@ from tacit.errors import SolverError
 from tacit.problem import Instance, Status
 from tacit.shapes import Bool, Float, Int, Tensor
 from tacit.solvers.base import RUNNING, Found, Progress, Solver, State, check_count, check_positive, drive, tolerance
+from tacit.solvers.level import lower_beside
 from tacit.solvers.linear import eigen, solve_or_least_norm
 from tacit.solvers.optimality import Local, residual
 from tacit.solvers.polish import hardly_moves, polish, relative_length
@@ -67,10 +68,28 @@ class Newton(Solver):
                 f"Newton expects a problem without constraints; received one with {instance.p} equality and "
                 f"{instance.q} inequality rows. Use InteriorPoint, or leave the solver to be chosen."
             )
+        blank = torch.zeros(len(start), dtype=torch.int64, device=start.device)
+        found = self._search(instance, start, blank, self.callback)
+        index, beside = _inflections(instance, found)
+        if len(index):  # go on from where the objective is lower, once
+            again = self._search(instance.take(index), beside, found.iterations[index], None)
+            found = found.replaced_at(index, again)
+            index, _ = _inflections(instance, found)
+            found = replace(found, status=found.status.index_fill(0, index, int(Status.STALLED)))
+        return without_strays(instance, start, found)
+
+    def _search(
+        self,
+        instance: Instance,
+        start: Float[Tensor, "b m"],
+        taken: Int[Tensor, " b"],
+        callback: Callable[[Progress], None] | None,
+    ) -> Found:
+        """From `start`, some steps having been taken before."""
         state = self.begin(instance, start)
-        final, iterations = drive(instance, state, self.advance, self.max_iter, self.callback)
-        found = Found(final.u, start.new_zeros(len(start), 0), final.residual, iterations, final.status)
-        return without_strays(instance, start, self._last_look(instance, found))
+        final, steps = drive(instance, state, self.advance, self.max_iter - taken, callback)
+        found = Found(final.u, start.new_zeros(len(start), 0), final.residual, taken + steps, final.status)
+        return self._last_look(instance, found)
 
     def _last_look(self, instance: Instance, found: Found) -> Found:
         """A search that used up its steps, or can improve no more, has still converged if the conditions hold."""
@@ -230,6 +249,13 @@ def trust_region_step(
     q = torch.cat([first[:, None], q[:, 1:]], 1)
     predicted = -(c * q + 0.5 * w * q.square()).sum(-1)
     return (V @ q[:, :, None]).squeeze(-1), predicted
+
+
+def _inflections(instance: Instance, found: Found) -> tuple[Int[Tensor, " k"], Float[Tensor, "k m"]]:
+    """Which answers have lower values beside them, and where."""
+    index = (found.status == Status.CONVERGED).nonzero().squeeze(1)
+    falls, beside = lower_beside(instance.take(index), found.u[index])
+    return index[falls], beside[falls]
 
 
 def _residual(
