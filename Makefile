@@ -47,7 +47,7 @@ figures: $(READY) ## run every example anew; docs/figures is what the pages show
 	@for script in $$(grep -l 'present(study' examples/*.py); do echo "== $$script"; $(BIN)/python $$script --out docs/figures $(ARGS); done
 
 docs: $(READY) ## the site, in site/; opens from disk, needs no network; a warning is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # with --quiet it would not count its warnings
 	@echo "site/index.html"
 
 pins: $(READY) ## write constraints/dev.txt anew from what .venv holds
