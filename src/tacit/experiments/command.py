@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from tacit.errors import TacitError
+from tacit.errors import TacitError, nearest
 from tacit.experiments.common.errors import Interrupted
 from tacit.experiments.image import command as image
 from tacit.experiments.pointcloud import command as pointcloud
@@ -20,11 +21,24 @@ __all__ = ["main"]
 EXPERIMENTS = (pointcloud, image)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that takes options by their whole names alone, and has a suggestion for one that does not exist."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "allow_abbrev": False})
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, or say which option there may be in the place of one that there is not."""
+        found, unknown = super().parse_known_args(args, namespace)
+        for word in unknown:
+            if word.startswith("--"):
+                self.error(f"there is no option {word}.{nearest(word.partition('=')[0], self._option_string_actions)}")
+        return found, unknown
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command."""
-    top = argparse.ArgumentParser(
-        prog="tacit", description="The experiments of the paper on deep declarative networks."
-    )
+    top = _Parser(prog="tacit", description="The experiments of the paper on deep declarative networks.")
     experiments = top.add_subparsers(title="experiments", required=True, metavar="EXPERIMENT")
     for experiment in EXPERIMENTS:
         experiment.register(experiments)
@@ -40,9 +54,12 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"tacit: {stopped}", file=sys.stderr)
         return 130
     except KeyboardInterrupt:
-        print("tacit: stopped.", file=sys.stderr)
+        print("tacit: stopped. What was saved is whole; a training goes on with --resume.", file=sys.stderr)
         return 130
     except TacitError as error:
         print(f"tacit: {type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:  # a disk that is full, a folder one may not write to
+        print(f"tacit: the system says: {error}.", file=sys.stderr)
         return 1
     return 0

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 import pytest
 
-from tacit.experiments.common.config import add_arguments, build, differences, from_arguments, option, to_dict, words_of
+from tacit.errors import OptionError
+from tacit.experiments.common.config import (
+    add_arguments,
+    build,
+    check,
+    differences,
+    from_arguments,
+    option,
+    to_dict,
+    words_of,
+)
 from tacit.experiments.common.errors import ConfigError
 
 
@@ -71,6 +81,32 @@ def test_a_missing_file_and_an_unreadable_option_are_refused(tmp_path):
         build(Config, tmp_path / "none.toml")
     with pytest.raises(ConfigError, match="the command line: epochs expects a whole number; received 'many'"):
         parse("--epochs", "many")
+
+
+@dataclass(frozen=True)
+class Limited:
+    epochs: int = option(1, "whole", least=1)
+    rate: float = option(0.1, "open", above=0)
+    shares: tuple[float, ...] = option((0.5,), "both", least=0, most=1)
+    clip: float | None = option(None, "perhaps", least=0, below=1)
+    free: float = option(0.0, "any")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"epochs": 0}, "epochs expects at least 1; received 0"),
+        ({"rate": 0.0}, "rate expects a positive number; received 0.0"),
+        ({"shares": (0.5, 1.5)}, "shares expects a number from 0 to 1; received 1.5"),
+        ({"shares": ()}, "shares expects at least one value"),
+        ({"clip": 1.0}, "clip expects at least 0 and below 1; received 1.0"),
+        ({"free": float("nan")}, "free expects a finite number; received nan"),
+    ],
+)
+def test_numbers_beyond_their_limits_are_refused(values, message):
+    check(Limited())
+    with pytest.raises(OptionError, match=message):
+        check(Limited(**values))
 
 
 def test_a_configuration_survives_json_and_differences_are_named():

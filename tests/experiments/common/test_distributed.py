@@ -36,6 +36,12 @@ def test_a_gpu_that_is_not_there_is_refused_with_advice():
         pick_device("cuda")
 
 
+@pytest.mark.parametrize("name", ["foo", "cuda:x", "cpu:3", ""])
+def test_a_device_that_does_not_exist_is_refused(name):
+    with pytest.raises(OptionError, match="device expects auto, cpu, cuda or cuda:N"):
+        pick_device(name)
+
+
 def test_two_processes_train_to_what_one_trains_to_in_double_precision(tmp_path):
     """Eighteen steps with batch normalisation: gradients that differed would have led elsewhere."""
     options = {"dtype": "float64", "dropout": 0.0, "epochs": 2}

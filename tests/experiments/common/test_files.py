@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
-from tacit.experiments.common.files import read_json, write_bytes, write_json
+from tacit.experiments.common.errors import DataError, TrainingError
+from tacit.experiments.common.files import alone_in, read_json, write_bytes, write_json
 
 
 def test_what_is_written_is_read_and_folders_are_made(tmp_path):
     write_json(tmp_path / "a" / "b.json", {"x": [1, 2.5, "t"]})
     assert read_json(tmp_path / "a" / "b.json") == {"x": [1, 2.5, "t"]}
+
+
+def test_what_is_no_json_is_named(tmp_path):
+    (tmp_path / "result.json").write_text('{"a": ')
+    with pytest.raises(DataError, match=r"result\.json is damaged"):
+        read_json(tmp_path / "result.json")
+
+
+def test_a_second_process_is_kept_out_until_the_first_ends_however_it_ends(tmp_path):
+    """Locks are had by a process: the second has to be one."""
+    script = "import sys, time\nfrom pathlib import Path\nfrom tacit.experiments.common.files import alone_in\n"
+    script += f"with alone_in(Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(60)"
+    holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "in\n"
+        with pytest.raises(TrainingError, match="Another process is training in"), alone_in(tmp_path):
+            pytest.fail("let in")
+    finally:
+        holder.kill()
+        holder.communicate()
+    with alone_in(tmp_path):
+        pass
 
 
 def test_a_crash_before_the_move_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):

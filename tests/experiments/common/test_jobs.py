@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
+from tacit.errors import OptionError
 from tacit.experiments.common import jobs
-from tacit.experiments.common.errors import TrainingError
+from tacit.experiments.common.errors import ConfigError, TrainingError
 from tacit.experiments.common.files import read_json, write_json
 from tacit.experiments.common.jobs import Claim, Job, results, run_jobs
 
@@ -37,6 +38,23 @@ def test_the_claim_of_another_machine_stands_until_it_has_been_silent_too_long(t
     long_ago = claim.stat().st_mtime - jobs.STALE - 60
     os.utime(claim, (long_ago, long_ago))
     assert Claim(tmp_path).take()
+    assert [path.name for path in tmp_path.iterdir()] == ["claim"]
+
+
+def test_a_claim_that_was_taken_over_meanwhile_is_not_taken_from_its_new_holder(tmp_path, monkeypatch):
+    """Two find the same claim stale; the slower one gets to move only after the faster one has made it his."""
+    (tmp_path / "claim").write_text("elsewhere 1\n")
+    os.utime(tmp_path / "claim", (1, 1))
+    slow, fast = Claim(tmp_path), Claim(tmp_path)
+    bury = slow._bury
+
+    def late(stale):
+        assert fast.take()
+        bury(stale)
+
+    monkeypatch.setattr(slow, "_bury", late)
+    assert not slow.take()
+    assert str(os.getpid()) in (tmp_path / "claim").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["claim"]
 
 
@@ -74,6 +92,19 @@ def test_runs_are_done_side_by_side_and_never_twice(fake):
     assert any(line.startswith("c: finished") for line in told)
     run_jobs(wanted, fake, say=told.append)
     assert (fake / "a" / "runs.txt").read_text() == "x"
+
+
+def test_a_finished_run_of_other_options_is_refused(fake):
+    write_json(fake / "a" / "result.json", {"config": {"epochs": 3, "seed": 0}})
+    assert run_jobs([Job("a", [], {"epochs": 3})], fake)
+    with pytest.raises(ConfigError, match=r"a is finished, under other options: epochs was 3 and is 9"):
+        run_jobs([Job("a", [], {"epochs": 9})], fake)
+
+
+@pytest.mark.parametrize(("workers", "limit"), [(0, None), (1, 0.0), (1, -3.0)])
+def test_no_worker_and_no_time_are_refused(tmp_path, workers, limit):
+    with pytest.raises(OptionError, match="at least 1 worker and a positive time"):
+        run_jobs([], tmp_path, workers=workers, limit=limit)
 
 
 def test_a_run_somebody_else_is_at_is_left_to_him(fake):

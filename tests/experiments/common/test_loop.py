@@ -158,6 +158,45 @@ def test_a_killed_process_continues_to_the_same_bits(whole, tmp_path):
     assert_same(end_of(tmp_path), end_of(whole))
 
 
+def test_ctrl_c_in_the_last_test_of_a_training_is_not_forgotten(tmp_path):
+    task = toy.task_of(ALONE, epochs=1)
+    test = task.evaluate
+
+    def press(model):
+        signal.raise_signal(signal.SIGINT)
+        return test(model)
+
+    task.evaluate = press
+    with pytest.raises(Interrupted, match="after epoch 1 of 1 as asked"):
+        fit(task, tmp_path, world=ALONE, quiet=True)
+    assert Checkpoints(tmp_path).load()["epoch"] == 1
+
+
+def test_numbers_that_are_not_finite_never_take_the_place_of_a_checkpoint(tmp_path):
+    task = toy.task_of(ALONE)
+    loss, steps = task.loss, []
+
+    def diverging(model, batch):
+        steps.append(batch)
+        value, values = loss(model, batch)
+        return value * (float("nan") if len(steps) > 8 else 1), values
+
+    task.loss = diverging
+    with pytest.raises(TrainingError, match="not finite in epoch 2, at or before step 3"):
+        fit(task, tmp_path, world=ALONE, save_every=1, quiet=True)
+    state = Checkpoints(tmp_path).load()
+    assert (state["epoch"], state["step"]) == (1, 2)
+    assert all(value.isfinite().all() for value in state["model"].values())
+
+
+def test_a_damaged_checkpoint_is_spoken_of_also_where_all_else_is_quiet(whole, tmp_path, capsys):
+    toy.train(tmp_path)
+    (tmp_path / "last.pt").write_bytes(b"")
+    toy.train(tmp_path, resume=True)
+    assert "Trying the one before" in capsys.readouterr().err
+    assert_same(end_of(tmp_path), end_of(whole))
+
+
 @pytest.mark.slow
 def test_fifteen_kills_at_random_moments_change_no_bit(tmp_path):
     """Each life is long enough to load torch and take some steps; the epochs outlast all of them."""

@@ -46,8 +46,29 @@ def test_a_typo_is_named():
         build(Config, overrides={"model": "l2"})
 
 
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"epochs": 0}, "epochs expects at least 1; received 0"),
+        ({"batch": 1}, "batch expects 2 or more"),
+        ({"lr": -1.0}, "lr expects a positive number"),
+        ({"momentum": 1.0}, "momentum expects at least 0 and below 1"),
+        ({"classes": -1}, "classes expects at least 0"),
+        ({"size": -8}, "size expects at least 0"),
+        ({"val_share": 1.0}, "val_share expects above 0 and below 1"),
+        ({"radius": 0.0, "model": "l2-ball"}, "radius expects a positive number"),
+        ({"radius": 3.0}, "radius expects a model that projects; received 3.0 for the plain one"),
+        ({"timeout": 0.0}, "timeout expects a positive number"),
+        ({"workers": -1}, "workers expects at least 0"),
+    ],
+)
+def test_a_value_that_cannot_be_meant_is_refused(values, message):
+    with pytest.raises(OptionError, match=message):
+        Config(**values)
+
+
 def test_a_run_remembers_its_configuration(tmp_path):
-    config = Config(epochs=3, radius=2.5).filled()
+    config = Config(model="l2-ball", epochs=3, radius=2.5).filled()
     write_json(tmp_path / "config.json", to_dict(config))
     assert config_of(tmp_path) == config
     assert config_of(tmp_path, {"data": "/elsewhere"}).data == "/elsewhere"

@@ -68,6 +68,14 @@ def test_the_central_square_has_the_size_asked_for(size):
     assert resized_square(picture(0, *size), 36, 32).size == (32, 32)
 
 
+def test_a_thread_of_an_image_does_not_grow_beyond_memory_and_keeps_its_middle():
+    wide = Image.new("RGB", (60_001, 1))
+    wide.putpixel((30_000, 0), (255, 0, 0))
+    square = np.asarray(resized_square(wide, 256, 224))
+    assert square.shape == (224, 224, 3)
+    assert square[:, 111:113, 0].min() > 200 and not square[..., 1:].any()
+
+
 def test_an_image_of_the_right_size_is_left_alone():
     image = picture(0, 32, 32)
     assert resized_square(image, 32, 32) is image

@@ -15,14 +15,14 @@ CPU = torch.device("cpu")
 
 
 def feed(world: World | None = None, **options) -> ResidentFeed:
-    return ResidentFeed(procedural(50, "train", 8), world or World(CPU), View(8, 8), **{"batch": 16, **options})
+    return ResidentFeed(procedural(50, "train", 8), world or World(CPU), View(8, 8), **{"batch": 15, **options})
 
 
 def test_an_epoch_takes_no_image_twice_and_leaves_less_than_a_batch():
     planned = feed()
     order = planned.order(3)
     rows = torch.cat([planned.rows(order, step) for step in range(planned.steps)])
-    assert planned.steps == 3 and len(rows) == 48 == len(rows.unique())
+    assert planned.steps == 3 and len(rows) == 45 == len(rows.unique())
 
 
 def test_epochs_and_seeds_differ_and_repeat():
@@ -55,6 +55,12 @@ def test_a_view_that_cannot_be_meant_is_refused():
 def test_a_batch_that_no_epoch_fills_is_refused(batch):
     with pytest.raises(OptionError, match=f"as many images as there are, 50; received {batch}"):
         _ = feed(batch=batch).steps
+
+
+def test_a_batch_that_processes_cannot_share_equally_is_refused():
+    """Their gradients are averaged process by process: an image in a smaller share would weigh more."""
+    with pytest.raises(OptionError, match="batch of 16 cannot be shared equally by 3"):
+        _ = feed(World(CPU, 0, 3), batch=16).steps
 
 
 def test_normalised_images_have_the_usual_mean_and_scale():

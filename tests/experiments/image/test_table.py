@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 
 import pytest
 
 from tacit.errors import OptionError
+from tacit.experiments.common.config import to_dict
+from tacit.experiments.common.errors import ConfigError
 from tacit.experiments.common.files import read_json, write_json
 from tacit.experiments.image import table
 from tacit.experiments.image.config import Config
@@ -56,6 +59,13 @@ def test_results_that_were_brought_along_are_read(tmp_path):
 def test_a_model_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(OptionError, match="Did you mean 'l2-ball'"):
         table.run(TINY, tmp_path, [0], models=["l2-bal"])
+
+
+def test_a_finished_run_of_other_options_is_not_taken_for_this_table(tmp_path):
+    done = dataclasses.replace(TINY, epochs=3).filled()
+    write_json(tmp_path / "plain-seed0" / "result.json", {"config": to_dict(done)})
+    with pytest.raises(ConfigError, match=r"plain-seed0 is finished, under other options: epochs was 3 and is 1"):
+        table.run(TINY, tmp_path, [0])
 
 
 @pytest.mark.slow

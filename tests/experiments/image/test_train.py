@@ -70,6 +70,13 @@ def test_a_folder_with_a_training_of_other_options_is_refused(tmp_path):
         train(dataclasses.replace(TINY, lr=0.2), tmp_path, resume=True, quiet=True)
 
 
+def test_a_training_does_not_go_on_with_other_images(tmp_path):
+    train(dataclasses.replace(TINY, data=str(packed(tmp_path / "a.npz", [0, 1, 2] * 8, [0]))), tmp_path, quiet=True)
+    other = dataclasses.replace(TINY, data=str(packed(tmp_path / "b.npz", [0, 1, 2] * 9, [0])))
+    with pytest.raises(CheckpointError, match=r"data was '24 images of .* and is '27 images of"):
+        train(other, tmp_path, resume=True, quiet=True)
+
+
 def test_the_seed_decides_the_weights_and_the_model_does_not():
     one, same, other = (model_of(dataclasses.replace(TINY, seed=s).filled(), 10) for s in (0, 0, 1))
     assert torch.equal(one.conv1.weight, same.conv1.weight) and not torch.equal(one.conv1.weight, other.conv1.weight)
@@ -91,6 +98,11 @@ def test_weights_from_elsewhere_are_measured(tmp_path):
     config = TINY.filled()
     torch.save(model_of(config, 10).state_dict(), tmp_path / "weights.pt")
     assert evaluate(TINY, weights=tmp_path / "weights.pt")["top1"] <= 1
+    with pytest.raises(CheckpointError, match=r"fc\.weight should be of shape \(5, 16\); it is \(10, 16\)"):
+        evaluate(dataclasses.replace(TINY, classes=5), weights=tmp_path / "weights.pt")
+    (tmp_path / "no.pt").write_bytes(b"no weights")
+    with pytest.raises(CheckpointError, match=r"no\.pt cannot be read as a state dict"):
+        evaluate(TINY, weights=tmp_path / "no.pt")
     with pytest.raises(OptionError, match="received neither"):
         evaluate(TINY)
     with pytest.raises(CheckpointError, match="holds no checkpoint"):

@@ -62,6 +62,36 @@ def test_a_table_is_run_reported_and_plotted_and_not_run_twice(tmp_path, source,
         assert (tmp_path / "runs" / name).exists()
 
 
-def test_a_table_of_a_pooling_that_does_not_exist_is_refused(capsys):
-    assert main(["pointcloud", "table", "2", "--poolings", "max,hubert"]) == 1
-    assert "Did you mean 'huber'?" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--poolings", "max,hubert"], "Did you mean 'huber'?"),
+        (["--trained", "0.1,3"], "a number from 0 to 1; received '3'"),
+        (["--workers", "0"], "at least 1; received '0'"),
+        (["--time-limit", "0"], "a positive number; received '0'"),
+        (["--epoch", "3"], "no option --epoch. Did you mean '--epochs'?"),
+    ],
+)
+def test_a_table_that_cannot_be_meant_is_refused(capsys, words, message):
+    with pytest.raises(SystemExit, match="2"):
+        main(["pointcloud", "table", "2", *words])
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "value", "instead"), [("pooling", "max", "poolings"), ("outliers", "0", "trained")])
+def test_a_table_says_where_its_options_belong(capsys, option, value, instead):
+    assert main(["pointcloud", "table", "2", f"--{option}", value]) == 1
+    assert f"table sets --{option} itself, run by run; use --{instead}" in capsys.readouterr().err
+
+
+def test_a_model_is_not_tested_on_data_of_other_classes(tmp_path, trained, source, capsys):
+    assert main(["pointcloud", "evaluate", str(trained), "--data", source, "--device", "cpu"]) == 1
+    assert "the data have cube, stick (2)" in capsys.readouterr().err
+
+
+def test_a_refused_training_leaves_what_the_folder_says(tmp_path, source):
+    words = ["pointcloud", "train", *SMALL, "--data", source, "--folder", str(tmp_path), "--quiet"]
+    assert main(words) == 0
+    before = (tmp_path / "config.json").read_bytes()
+    assert main([*words, "--lr", "0.5"]) == main([*words, "--lr", "0.5", "--resume"]) == 1
+    assert (tmp_path / "config.json").read_bytes() == before

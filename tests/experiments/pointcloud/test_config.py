@@ -23,6 +23,15 @@ def test_the_defaults_are_those_of_the_paper():
         ({"alpha": -1.0}, "alpha expects a positive number"),
         ({"outliers": 1.5}, "from 0 to 1; received 1.5"),
         ({"shares": (0.1, 10.0)}, "from 0 to 1; received 10.0"),
+        ({"shares": ()}, "shares expects at least one value"),
+        ({"batch": 1}, "batch expects at least 2; received 1"),
+        ({"lr": float("inf")}, "lr expects a positive number; received inf"),
+        ({"momentum": 1.0}, "momentum expects at least 0 and below 1"),
+        ({"weight_decay": -1.0}, "weight_decay expects at least 0"),
+        ({"dropout": 1.5}, "dropout expects at least 0 and below 1"),
+        ({"decay": -0.5}, "decay expects above 0"),
+        ({"jitter": float("nan")}, "jitter expects at least 0; received nan"),
+        ({"clouds": -5}, "clouds expects at least 0"),
     ],
 )
 def test_a_value_that_cannot_be_meant_is_refused(values, message):

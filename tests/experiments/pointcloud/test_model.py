@@ -32,21 +32,23 @@ def test_the_order_of_the_points_does_not_matter(points, pooling):
     torch.testing.assert_close(model(shuffled), model(points), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["max", "quadratic", "huber"])
+@pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("train", [True, False])
 def test_points_that_are_masked_do_not_exist_for_normalisation_pooling_and_gradient(points, pooling, train):
+    """In double precision: the classifier normalises over three clouds, which makes gradients of tens out of float32's noise."""
+    points = points.double()
     mask = torch.ones(3, 12, dtype=torch.bool)
     mask[:, 8:] = False
     results = []
     for x, m in ((points[:, :8], None), (points.masked_fill(~mask[..., None], torch.nan), mask)):
-        model = model_of(pooling).train(train)
+        model = model_of(pooling).double().train(train)
         leaf = x.clone().requires_grad_()
         y = model(leaf, m)
         (gradient,) = torch.autograd.grad(y.square().sum(), leaf)
         results.append((y, gradient[:, :8], model.state_dict()["features.4.1.running_var"]))
         assert m is None or not gradient[:, 8:].any()
     for left, right in zip(*results):
-        torch.testing.assert_close(left, right, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(left, right, rtol=1e-9, atol=1e-12)
 
 
 def test_pooling_is_the_only_difference_in_the_function(points):

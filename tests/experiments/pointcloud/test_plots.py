@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tacit.experiments.pointcloud import plots
+from tacit.experiments.pointcloud.data.clouds import Clouds
 from tacit.experiments.pointcloud.evaluate import load_model
 from tacit.experiments.pointcloud.model import PointNet
 from tacit.experiments.pointcloud.paper import PAPER
@@ -29,6 +31,19 @@ def test_max_pooling_attends_to_few_points_and_the_mean_to_all(pooling, share):
     seen = attention(model, points, 2)
     assert seen.max() == 1
     assert ((seen > 0).float().mean() <= share) if pooling == "max" else bool((seen > 0).all())
+
+
+def test_only_points_and_classes_that_exist_are_drawn(tmp_path, monkeypatch):
+    """A class without a cloud in the test, and clouds of different sizes, filled up with points at the centre."""
+    drawn = []
+    monkeypatch.setattr(plots, "_grid", lambda panels, titles, *rest, **how: drawn.append((panels, titles)))
+    clouds = Clouds(torch.rand(3, 9, 3) + 1, torch.tensor([0, 2, 2]), ("a", "b", "c"), torch.tensor([4, 9, 7]))
+    draw_gallery(clouds, tmp_path / "x.png", shares=(0.0,))
+    draw_attention({"quadratic": PointNet(3, "quadratic")}, clouds, tmp_path / "y.png", share=0.0)
+    for panels, titles in drawn:
+        assert titles == ["a", "c"]
+        assert [len(cloud) for cloud, _ in panels[0]] == [4, 9]
+        assert all((cloud >= 1).all() for cloud, _ in panels[0])
 
 
 def test_gallery_and_attention_are_drawn(tmp_path, data, trained):

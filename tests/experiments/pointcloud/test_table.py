@@ -42,6 +42,16 @@ def test_a_job_hands_on_every_option_that_is_not_as_by_default():
     assert "--tf32" not in words and "--epochs" not in words
 
 
+def test_shares_that_round_alike_are_runs_of_their_own():
+    jobs = jobs_of("1", Config(), ["max"], [0.0, 0.001, 0.12, 0.125], [])
+    assert [job.name for job in jobs] == [f"max-{share}pc-seed0" for share in ("0", "0.1", "12", "12.5")]
+
+
+def test_a_job_knows_under_which_options_its_result_must_have_been_made():
+    (job,) = jobs_of("1", Config(epochs=9), ["huber"], [0.1], [])
+    assert (job.config["epochs"], job.config["pooling"], job.config["outliers"]) == (9, "huber", 0.1)
+
+
 def test_cells_hold_a_figure_a_seed_and_only_runs_that_belong():
     assert table("2", FOUND)["max", 0.5, "top1"] == pytest.approx([10.0, 20.0])
     assert ("huber", 0.5, "top1") not in table("2", FOUND)

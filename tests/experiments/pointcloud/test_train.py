@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tacit.experiments.common.checkpoint import read_checkpoint
-from tacit.experiments.common.errors import ConfigError
+from tacit.experiments.common.errors import CheckpointError, ConfigError
 from tacit.experiments.common.files import read_json
 from tacit.experiments.common.logs import read_log
 from tacit.experiments.pointcloud import train as module
@@ -52,6 +52,16 @@ def test_a_finished_run_is_not_repeated_and_not_taken_for_another(trained, data,
     assert train(*data, small, trained, alone, resume=True) == read_json(trained / "result.json")
     with pytest.raises(ConfigError, match=r"other options: lr was 0\.01 and is 0\.5"):
         train(*data, replace(small, lr=0.5), trained, alone, resume=True)
+    with pytest.raises(ConfigError, match=r"data was '28 clouds of .* and is '20 clouds of"):
+        train(data[0].take(torch.arange(20)), data[1], small, trained, alone, resume=True)
+
+
+def test_a_training_does_not_go_on_with_other_data(tmp_path, data, small, alone):
+    train(*data, replace(small, epochs=1), tmp_path, alone, quiet=True)
+    (tmp_path / "result.json").unlink()
+    fewer = data[0].take(torch.arange(20))
+    with pytest.raises(CheckpointError, match=r"data was '28 clouds of .* and is '20 clouds of"):
+        train(fewer, data[1], replace(small, epochs=1), tmp_path, alone, quiet=True, resume=True)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """What the experiments share; it knows no experiment.
 
-files.py        files that are whole or not there: `write_bytes`, `write_json`, `read_json`
+files.py        files that are whole or not there: `write_bytes`, `write_json`, `read_json`; `alone_in(folder)`
+arrays.py       `read_npz`: NumPy's archives, whole or refused
 config.py       a frozen dataclass from TOML or YAML and the command line: `option`, `build`, `add_arguments`
 checkpoint.py   `Checkpoints(folder)`: `save(state)`, `load()`; a damaged file is never loaded
 distributed.py  `World`: one process or several under `torchrun`

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,10 @@ def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> dict[str,
     if head != _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n":
         kind = "is damaged: its bytes are not those that were written" if head[:8] == _MAGIC[:8] else "is no checkpoint"
         raise CheckpointError(f"{path} ({len(content)} bytes) {kind}. Remove it, or bring back a copy.")
-    state: dict[str, Any] = torch.load(io.BytesIO(body), map_location=device, weights_only=True)
+    try:
+        state: dict[str, Any] = torch.load(io.BytesIO(body), map_location=device, weights_only=True)
+    except pickle.UnpicklingError:
+        raise CheckpointError(f"{path} holds more than tensors and plain values; it is not loaded.") from None
     return state
 
 

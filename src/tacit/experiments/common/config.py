@@ -2,8 +2,11 @@
 
     @dataclass(frozen=True)
     class Config:
-        epochs: int = option(60, "passes over the training set")
-        shares: tuple[float, ...] = option((0.0, 0.1), "shares of outliers, with commas")
+        epochs: int = option(60, "passes over the training set", least=1)
+        shares: tuple[float, ...] = option((0.0, 0.1), "shares of outliers, with commas", least=0, most=1)
+
+        def __post_init__(self) -> None:
+            check(self)                          # numbers within their limits
 
     config = build(Config, path=Path("run.toml"), overrides={"epochs": 5})
     add_arguments(parser, Config)                # --epochs, --shares, and --config FILE
@@ -17,24 +20,119 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import sys
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tacit.errors import MissingDependencyError, nearest
+from tacit.errors import MissingDependencyError, OptionError, nearest
 from tacit.experiments.common.errors import ConfigError
 
-__all__ = ["add_arguments", "build", "differences", "from_arguments", "option", "read", "to_dict", "words_of"]
+__all__ = [
+    "add_arguments",
+    "build",
+    "check",
+    "differences",
+    "from_arguments",
+    "listed",
+    "number",
+    "option",
+    "read",
+    "to_dict",
+    "words_of",
+]
 
 C = TypeVar("C")
 
 
-def option(default: Any, help: str, choices: tuple[str, ...] | None = None) -> Any:
-    """Return a dataclass field with a default, a sentence of help, and optionally the words it may take."""
-    return dataclasses.field(default=default, metadata={"help": help, "choices": choices})
+def option(default: Any, help: str, choices: tuple[str, ...] | None = None, **limits: float) -> Any:
+    """Return a dataclass field with a default, a sentence of help, and optionally the words or numbers it may take.
+
+    `limits` are `least` and `most`, which may be reached, `above` and `below`, which may not.
+    """
+    return dataclasses.field(default=default, metadata={"help": help, "choices": choices, "limits": limits})
+
+
+def check(config: Any) -> None:
+    """Raise OptionError where a number, or one of a tuple of them, is not finite or beyond the limits of its option."""
+    for field in dataclasses.fields(config):
+        value, limits = getattr(config, field.name), field.metadata.get("limits", {})
+        if isinstance(value, tuple) and not value:
+            raise OptionError(f"{field.name} expects at least one value; received none.")
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, (int, float)) and not _within(one, **limits):
+                raise OptionError(f"{field.name} expects {_limits_in_words(**limits)}; received {one}.")
+
+
+def _within(
+    value: float,
+    least: float = -math.inf,
+    most: float = math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+) -> bool:
+    return math.isfinite(value) and least <= value <= most and above < value < below
+
+
+def _limits_in_words(
+    least: float | None = None, most: float | None = None, above: float | None = None, below: float | None = None
+) -> str:
+    """Return what numbers are expected.
+
+    >>> _limits_in_words(least=1), _limits_in_words(least=0, most=1), _limits_in_words(above=0)
+    ('at least 1', 'a number from 0 to 1', 'a positive number')
+    """
+    if least is not None and most is not None:
+        return f"a number from {least} to {most}"
+    if above == 0 and most is None and below is None:
+        return "a positive number"
+    bounds = {"at least": least, "above": above, "at most": most, "below": below}
+    return " and ".join(f"{word} {bound}" for word, bound in bounds.items() if bound is not None) or "a finite number"
+
+
+def number(kind: type, **limits: float) -> Callable[[str], Any]:
+    """Return a reader of one number within limits, for the `type` of an argument.
+
+    >>> number(int, least=1)("3")
+    3
+    """
+
+    def read_number(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not _within(value, **limits):
+            words = [*(["a whole number"] if kind is int else []), *([_limits_in_words(**limits)] if limits else [])]
+            raise argparse.ArgumentTypeError(f"expects {', '.join(words) or 'a number'}; received {text!r}")
+        return value
+
+    return read_number
+
+
+def listed(kind: type, choices: Iterable[str] = (), **limits: float) -> Callable[[str], Any]:
+    """Return a reader of values with commas between them, each a number within limits or one of the choices.
+
+    >>> listed(float, least=0, most=1)("0,0.5")
+    (0.0, 0.5)
+    """
+    words = tuple(choices)
+
+    def read_list(text: str) -> Any:
+        items = [item.strip() for item in text.split(",") if item.strip()]
+        if not items:
+            raise argparse.ArgumentTypeError(f"expects at least one value; received {text!r}")
+        for item in items:
+            if words and item not in words:
+                raise argparse.ArgumentTypeError(
+                    f"expects some of {', '.join(words)}; received {item!r}.{nearest(item, words)}"
+                )
+        return tuple(items) if kind is str else tuple(map(number(kind, **limits), items))
+
+    return read_list
 
 
 def build(cls: type[C], path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> C:
@@ -70,7 +168,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
         try:
             return tomllib.loads(path.read_text("utf-8"))
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path} is not TOML: {error}.") from None
     else:
         raise MissingDependencyError("TOML files need Python 3.11; write the same keys as YAML, or update Python.")
@@ -83,7 +181,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise MissingDependencyError("YAML files need PyYAML: pip install pyyaml; TOML files need nothing.") from None
     try:
         found = yaml.safe_load(path.read_text("utf-8"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not YAML: {error}.") from None
     if not isinstance(found, dict):
         raise ConfigError(f"{path} should hold keys and values; it holds {type(found).__name__}.")
@@ -168,14 +266,26 @@ def _checked(value: Any, hint: Any, name: str, source: str, choices: tuple[str, 
     try:
         value = _converted(value, hint)
     except (TypeError, ValueError):
-        expected = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-        word = expected.get(hint, str(hint).replace("typing.", ""))
-        raise ConfigError(f"{source}: {name} expects {word}; received {value!r}.") from None
+        raise ConfigError(f"{source}: {name} expects {_type_in_words(hint)}; received {value!r}.") from None
     if choices and value is not None and value not in choices:
         raise ConfigError(
             f"{source}: {name} expects one of {', '.join(choices)}; received {value!r}.{nearest(str(value), choices)}"
         )
     return value
+
+
+def _type_in_words(hint: Any) -> str:
+    """Return what a value should be.
+
+    >>> _type_in_words(tuple[float, ...]), _type_in_words(int | None)
+    ('several values, each a number', 'a whole number or none')
+    """
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is tuple:
+        return f"several values, each {_type_in_words(args[0])}"
+    if origin in (types.UnionType, typing.Union):
+        return f"{_type_in_words(args[0])} or none"
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[hint]
 
 
 def _converted(value: Any, hint: Any) -> Any:

@@ -38,9 +38,14 @@ def pick_device(name: str) -> torch.device:
     device(type='cpu')
     """
     there = torch.cuda.is_available()
+    kind, _, index = name.partition(":")
+    if name not in ("auto", "cpu", "cuda") and not (kind == "cuda" and index.isdigit()):
+        raise OptionError(f"device expects auto, cpu, cuda or cuda:N; received {name!r}.")
     device = torch.device(("cuda" if there else "cpu") if name == "auto" else name)
     if device.type == "cuda" and not there:
         raise OptionError(f"device={name!r}: torch {torch.__version__} sees no GPU here. Use --device cpu.")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise OptionError(f"device={name!r}: there are {torch.cuda.device_count()} GPUs here, counted from 0.")
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
     return device
@@ -100,10 +105,27 @@ class World:
         return torch.nn.parallel.DistributedDataParallel(model)
 
     def share(self, count: int) -> slice:
-        """Return which of `count` rows belong to this process: equal parts, the first ones a row longer if need be."""
+        """Return which of `count` rows belong to this process: equal parts, the first ones a row longer if need be.
+
+        The rows of a training batch must be `shared_equally`: gradients are averaged over processes, not over rows.
+        """
         parts, more = divmod(count, self.size)
         first = self.rank * parts + min(self.rank, more)
         return slice(first, first + parts + (self.rank < more))
+
+    def shared_equally(self, batch: int) -> int:
+        """Return `batch`, or raise OptionError where the processes cannot have equal parts of it."""
+        if batch % self.size:
+            raise OptionError(f"A batch of {batch} cannot be shared equally by {self.size} processes.")
+        return batch
+
+    def union(self, words: set[str]) -> set[str]:
+        """Return what is in any process's set; all of them have to ask."""
+        if self.size == 1:
+            return words
+        every: list[set[str]] = [set()] * self.size
+        dist.all_gather_object(every, words)
+        return set().union(*every)
 
     def sum(self, tensor: Tensor) -> Tensor:
         """Return the sum over all processes, in place."""

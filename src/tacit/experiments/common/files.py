@@ -1,13 +1,21 @@
-"""Files that are whole or not there: written beside their place, flushed to the disk, then moved in one step."""
+"""Files that are whole or not there: written beside their place, flushed to the disk, then moved in one step.
+
+`alone_in(folder)` keeps a second process out of a folder.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["read_json", "sync_folder", "write_bytes", "write_json"]
+from tacit.experiments.common.errors import DataError, TrainingError
+
+__all__ = ["alone_in", "read_json", "sync_folder", "write_bytes", "write_json"]
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -37,11 +45,41 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold the file `lock` in a folder; the system lets go of it when the process ends, however it ends.
+
+    Where the system or the disk knows no such locks, nothing is held.
+
+    Raises:
+        TrainingError: another process holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with open(folder / "lock", "w") as file:
+        try:
+            fcntl.lockf(
+                file, fcntl.LOCK_EX | fcntl.LOCK_NB
+            )  # not flock: processes that this one forks must not hold it
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise TrainingError(
+                    f"Another process is training in {folder} now. Wait for it, or choose another folder."
+                ) from None
+        yield
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write a value as indented JSON, atomically."""
     write_bytes(path, (json.dumps(value, indent=1, default=str) + "\n").encode())
 
 
 def read_json(path: Path) -> Any:
-    """Read what `write_json` wrote."""
-    return json.loads(path.read_text("utf-8"))
+    """Read what `write_json` wrote, or raise DataError with the name of the file."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path} is damaged: {error}. Remove it, or bring back a copy.") from None

@@ -1,17 +1,19 @@
 """A table is a list of independent runs, each in a folder of its own; whoever has time takes the next one.
 
-    jobs = [Job("table2-huber", ["pointcloud", "train", "--pooling", "huber"]), ...]
+    jobs = [Job("table2-huber", ["pointcloud", "train", "--pooling", "huber"], {"pooling": "huber", ...}), ...]
     done = run_jobs(jobs, folder, workers=2)      # name -> result, of all that are finished
 
 A run is `python -m tacit.experiments ARGUMENTS --folder FOLDER/NAME --resume` in a process of its own. It is finished
-when `FOLDER/NAME/result.json` is there, and is never repeated. Several machines may share the folder: a run belongs to
-whoever created `FOLDER/NAME/claim`, which is touched while the run lives and taken over when it has not been for
-`STALE` seconds.
+when `FOLDER/NAME/result.json` is there, and is never repeated; one that was done under other options is refused.
+Several machines may share the folder: a run belongs to whoever created `FOLDER/NAME/claim`, which is touched while the
+run lives and taken over when it has not been for `STALE` seconds.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import hashlib
 import os
 import signal
 import socket
@@ -19,12 +21,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.experiments.common.errors import TrainingError
+from tacit.errors import OptionError
+from tacit.experiments.common.config import differences
+from tacit.experiments.common.errors import ConfigError, TrainingError
 from tacit.experiments.common.files import read_json
 from tacit.experiments.common.logs import read_log
 
@@ -35,10 +39,11 @@ STALE = 300.0  # seconds without a sign of life after which a claim is void
 
 @dataclass(frozen=True)
 class Job:
-    """One run: the name of its folder, and the arguments of the command `tacit`."""
+    """One run: the name of its folder, the arguments of the command `tacit`, and options a result must have come from."""
 
     name: str
     arguments: Sequence[str]
+    config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class Claim:
@@ -50,12 +55,9 @@ class Claim:
     def take(self) -> bool:
         """Try to get the claim; False where somebody alive holds it."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self._stale():
-            # Renaming is atomic: of several that find it stale, one moves it away.
-            with contextlib.suppress(FileNotFoundError):
-                grave = self.path.with_name(f"claim.{socket.gethostname()}.{os.getpid()}.stale")
-                os.replace(self.path, grave)
-                grave.unlink()
+        stale = self._stale()
+        if stale:
+            self._bury(stale)
         try:
             descriptor = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
         except FileExistsError:
@@ -77,15 +79,34 @@ class Claim:
         """Give the claim back."""
         self.path.unlink(missing_ok=True)
 
-    def _stale(self) -> bool:
+    def _stale(self) -> str:
+        """Return a name for this very claim where its holder is gone, else nothing."""
         try:
-            host, _, process = self.path.read_text().strip().partition(" ")
-            touched = self.path.stat().st_mtime
+            said, touched = self.path.read_text(), self.path.stat()
         except FileNotFoundError:
-            return False
-        if host == socket.gethostname() and process.isdigit() and not _alive(int(process)):
-            return True
-        return _now(self.path.parent) - touched > STALE
+            return ""
+        host, _, process = said.strip().partition(" ")
+        gone = host == socket.gethostname() and process.isdigit() and not _alive(int(process))
+        if not gone and _now(self.path.parent) - touched.st_mtime <= STALE:
+            return ""
+        return hashlib.sha256(f"{said} {touched.st_mtime_ns} {touched.st_ino}".encode()).hexdigest()[:16]
+
+    def _bury(self, stale: str) -> None:
+        """Remove a stale claim, and never the fresh one of somebody who found it stale too and was faster.
+
+        Whoever creates the grave may remove; by then it has to be the same claim still.
+        """
+        grave = self.path.with_name(f"claim.{stale}.stale")
+        try:
+            os.close(os.open(grave, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            with contextlib.suppress(FileNotFoundError):
+                if _now(grave.parent) - grave.stat().st_mtime > STALE:  # its digger died in between
+                    grave.unlink()
+            return
+        if self._stale() == stale:
+            self.path.unlink(missing_ok=True)
+        grave.unlink(missing_ok=True)
 
 
 def _alive(process: int) -> bool:
@@ -136,8 +157,17 @@ def run_jobs(
         say: told of beginnings, progress and ends.
 
     Raises:
+        OptionError: no worker, or no time.
+        ConfigError: a finished run was done under other options than its job has.
         TrainingError: some runs ended with an error; the others were still done.
     """
+    if workers < 1 or (limit is not None and not limit > 0):
+        raise OptionError(f"Runs expect at least 1 worker and a positive time; received {workers} and {limit}.")
+    for name, result in results(jobs, folder).items():
+        wanted = next(job.config for job in jobs if job.name == name)
+        changed = differences({key: result["config"].get(key) for key in wanted}, wanted) if wanted else ""
+        if changed:
+            raise ConfigError(f"{folder / name} is finished, under other options: {changed}. Choose another folder.")
     with _Shift(folder, workers, limit, say) as shift:
         shift.work([job for job in jobs if not (folder / job.name / "result.json").exists()])
     if shift.failed:
@@ -150,7 +180,7 @@ class _Shift:
 
     def __init__(self, folder: Path, workers: int, limit: float | None, say: Callable[[str], None]) -> None:
         self.folder, self.workers, self.say = folder, workers, say
-        self.end = time.monotonic() + limit if limit else float("inf")
+        self.end = float("inf") if limit is None else time.monotonic() + limit
         self.running: dict[str, tuple[subprocess.Popen[bytes], Claim, float]] = {}
         self.failed: list[str] = []
         self.stopping = threading.Event()
@@ -225,5 +255,6 @@ class _Shift:
         for name, (process, claim, _) in self.running.items():
             process.wait()
             claim.release()
-            self.say(f"{name}: saved, to be continued")
+            done = (self.folder / name / "result.json").exists()
+            self.say(f"{name}: {'finished' if done else 'saved, to be continued'}")
         self.running.clear()

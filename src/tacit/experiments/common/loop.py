@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +32,7 @@ from tacit.experiments.common.checkpoint import Checkpoints
 from tacit.experiments.common.config import differences
 from tacit.experiments.common.distributed import World
 from tacit.experiments.common.errors import CheckpointError, Interrupted, TrainingError
+from tacit.experiments.common.files import alone_in
 from tacit.experiments.common.logs import Log
 from tacit.experiments.common.progress import Progress
 from tacit.experiments.common.seeds import seed_of
@@ -38,7 +40,7 @@ from tacit.shapes import Tensor
 
 __all__ = ["Task", "fit"]
 
-_AGREE = 16  # steps between two times that several processes ask each other whether to stop
+_AGREE = 2.0  # seconds, about, between two times that several processes ask each other whether to stop
 
 
 @dataclass
@@ -95,10 +97,12 @@ def fit(
 
     Raises:
         Interrupted: Ctrl-C or SIGTERM; the state is saved.
-        TrainingError: the loss is not finite.
+        TrainingError: the loss is not finite; or another process is training in the folder.
         CheckpointError: damaged, or of another configuration.
     """
-    with torch.random.fork_rng(devices=[world.device] if world.device.type == "cuda" else []):
+    folder.mkdir(parents=True, exist_ok=True)
+    devices = [world.device] if world.device.type == "cuda" else []
+    with alone_in(folder) if world.first else contextlib.nullcontext(), torch.random.fork_rng(devices=devices):
         _Fit(task, folder, world, dict(config or {}), save_every, quiet).run(resume, tensorboard, label)
 
 
@@ -112,13 +116,13 @@ class _Fit:
         self.quiet = quiet
         self.place = _Place()
         self.names: list[str] = []
-        self.checkpoints = Checkpoints(folder, tell=lambda sentence: None if quiet else print(sentence))
+        self.asked, self.unasked, self.period = time.monotonic(), 0, 1
+        self.checkpoints = Checkpoints(folder, tell=self.tell)
 
     def run(self, resume: bool, tensorboard: bool, label: str) -> None:
         task, place, world = self.task, self.place, self.world
-        self.folder.mkdir(parents=True, exist_ok=True)
         self.restore(resume)
-        world.wait()
+        self.check_all_are_at_the_same_place()
         model = world.wrap(task.model)
         if task.compile:
             model = torch.compile(model)  # type: ignore[assignment]
@@ -134,16 +138,52 @@ class _Fit:
                     log.row(row)
                 progress.say("  ".join(f"{name} {value:.4g}" for name, value in row.items()))
                 self.save()
+                if self.asked_to_stop(stop, now=True):
+                    raise Interrupted(
+                        f"Stopped after epoch {place.epoch} of {task.epochs} as asked; the state is in "
+                        f"{self.checkpoints.last}. The same command with --resume goes on from there."
+                    )
+
+    def tell(self, sentence: str) -> None:
+        """Say what must be known also where progress is not shown."""
+        if self.world.first:
+            print(sentence, file=sys.stderr, flush=True)
+
+    def check_all_are_at_the_same_place(self) -> None:
+        """Raise where processes read different checkpoints, as they do on machines that do not share the folder."""
+        here = torch.tensor([self.place.epoch, self.place.step], device=self.world.device)
+        total = self.world.sum(here.clone())
+        differs = not torch.equal(total, here * self.world.size)
+        if self.world.any(differs):
+            raise CheckpointError(
+                f"Process {self.world.rank} would go on from epoch {self.place.epoch}, step {self.place.step}, others "
+                f"from elsewhere. All processes have to see the same folder {self.folder}."
+            )
+
+    def asked_to_stop(self, stop: threading.Event, *, now: bool = False) -> bool:
+        """Whether to stop. Several processes have to agree, at the same step, which takes time: now and then is enough."""
+        world = self.world
+        if world.size == 1:
+            return stop.is_set()
+        self.unasked += 1
+        if self.unasked < self.period and not now:
+            return False
+        pace = (time.monotonic() - self.asked) / self.unasked
+        wishes, paces = world.sum(
+            torch.tensor([stop.is_set(), pace], dtype=torch.float64, device=world.device)
+        ).tolist()
+        self.period = max(1, min(256, int(_AGREE * world.size / max(paces, 1e-6))))  # the same number for all of them
+        self.asked, self.unasked = time.monotonic(), 0
+        return wishes > 0
 
     def run_epoch(self, model: torch.nn.Module, stop: threading.Event, progress: Progress) -> None:
-        task, place, world = self.task, self.place, self.world
+        task, place = self.task, self.place
         task.model.train()
         looked = time.monotonic()
         batches = task.batches(place.epoch, place.step)
         for batch in batches if place.step < task.steps else ():
             self.step(model, batch)
-            asked = stop.is_set() if world.size == 1 else place.step % _AGREE == 0 and world.any(stop.is_set())
-            if asked:
+            if self.asked_to_stop(stop):
                 self.save()
                 raise Interrupted(
                     f"Stopped after step {place.step} of epoch {place.epoch + 1} as asked; the state is in "
@@ -175,12 +215,17 @@ class _Fit:
             return {}
         sums = self.world.sum(place.sums.clone()) / self.world.size if shared else place.sums
         means = dict(zip(self.names, (sums / place.step).tolist()))
+        self.check_finite(means)
+        return means
+
+    def check_finite(self, means: Mapping[str, float]) -> None:
+        place, last = self.place, self.checkpoints.last
         if not all(math.isfinite(value) for value in means.values()):
             raise TrainingError(
-                f"The loss is not finite in epoch {place.epoch + 1}, at or before step {place.step}: {means}. Lower "
-                f"the learning rate, or look at the data. The last checkpoint is {self.checkpoints.last}."
+                f"The loss is not finite in epoch {place.epoch + 1}, at or before step {place.step}: {dict(means)}. Lower "
+                f"the learning rate, or look at the data. "
+                + (f"The last checkpoint is {last}." if last.exists() else "No checkpoint was saved before.")
             )
-        return means
 
     def finish_epoch(self, model: torch.nn.Module) -> dict[str, float]:
         task, place = self.task, self.place
@@ -200,6 +245,8 @@ class _Fit:
         """Write a checkpoint; the first process does it for all, whose states are the same but for what is seeded."""
         place, task = self.place, self.task
         sums = None if place.sums is None else self.world.sum(place.sums.clone()) / self.world.size
+        if sums is not None:  # what is not finite must not take the place of a checkpoint that one can go on from
+            self.check_finite(dict(zip(self.names, sums.tolist())))
         if not self.world.first:
             return
         place.seconds = time.monotonic() - self.begun

@@ -43,12 +43,18 @@ def _git(folder: Path, *words: str | Path) -> str:
     return run.stdout.strip()
 
 
+def _program() -> list[str]:
+    """Return the words that start this program: the command, or a script of that name."""
+    name = Path(sys.argv[0]).name
+    return ["python", name] if name.endswith(".py") and name != "__main__.py" else ["tacit"]
+
+
 def provenance(device: torch.device | str = "cpu", **facts: Any) -> dict[str, Any]:
     """Return what a reader needs to make a result again: the command, the commit, versions, device, and `facts`."""
     device = torch.device(device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     return {
-        "command": shlex.join(["tacit", *sys.argv[1:]]),
+        "command": shlex.join([*_program(), *sys.argv[1:]]),
         "commit": commit(),
         **facts,
         "versions": f"Python {platform.python_version()}, torch {torch.__version__}",

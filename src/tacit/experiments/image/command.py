@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import OptionError
-from tacit.experiments.common.config import add_arguments, from_arguments, read, to_dict
+from tacit.experiments.common.config import add_arguments, from_arguments, listed, number, read, to_dict
 from tacit.experiments.common.report import markdown
 from tacit.experiments.image import plot, scale, table, train
 from tacit.experiments.image.config import Config, config_of
@@ -42,10 +43,23 @@ def register(experiments: Any) -> None:
     tabulating = actions.add_parser("table", help="train what is missing of table 3, and write it")
     add_arguments(tabulating, Config)
     tabulating.add_argument("--folder", type=Path, default=Path("runs/image/table"), help="of the runs and the table")
-    tabulating.add_argument("--seeds", default="0", help="with commas (default: 0)")
-    tabulating.add_argument("--models", default=",".join(table.PAPER), help="with commas (default: all seven)")
-    tabulating.add_argument("--at-once", type=int, default=1, help="runs at a time (default: 1)")
-    tabulating.add_argument("--limit", type=float, help="seconds after which runs save and stop, to be continued")
+    tabulating.add_argument("--seeds", type=listed(int), default=(0,), metavar="N,...", help="with commas (default: 0)")
+    tabulating.add_argument(
+        "--models",
+        type=listed(str, table.PAPER),
+        default=tuple(table.PAPER),
+        metavar="TEXT,...",
+        help="with commas (default: all seven)",
+    )
+    tabulating.add_argument(
+        "--at-once", type=number(int, least=1), default=1, metavar="N", help="runs at a time (default: 1)"
+    )
+    tabulating.add_argument(
+        "--limit",
+        type=number(float, above=0),
+        metavar="SECONDS",
+        help="after which runs save and stop, to be continued",
+    )
     tabulating.add_argument("--collect", action="store_true", help="train nothing, write what there is")
     tabulating.set_defaults(run=_table)
 
@@ -82,8 +96,8 @@ def _table(arguments: argparse.Namespace) -> None:
             table.run(
                 config,
                 arguments.folder,
-                [int(seed) for seed in arguments.seeds.split(",")],
-                models=arguments.models.split(","),
+                arguments.seeds,
+                models=arguments.models,
                 at_once=arguments.at_once,
                 limit=arguments.limit,
             )
@@ -92,6 +106,8 @@ def _table(arguments: argparse.Namespace) -> None:
         if found.get("runs"):
             table.write(found, arguments.folder / "table3")
             print((arguments.folder / "table3.md").read_text("utf-8"))
+        else:
+            print(f"{arguments.folder} holds no finished run yet.", file=sys.stderr)
 
 
 def _plot(arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import OptionError
-from tacit.experiments.common.config import build, option, to_dict
+from tacit.experiments.common.config import build, check, option, to_dict
 from tacit.experiments.common.distributed import pick_device
 from tacit.experiments.common.files import read_json
 from tacit.experiments.image.model import MODELS, STEMS
@@ -25,32 +25,46 @@ class Config:
     """0 and "auto" stand for what follows from the data: the paper's value, or a lighter one for the drawn figures."""
 
     model: str = option("plain", "plain, or the projection before the classifier", tuple(MODELS))
-    radius: float | None = option(None, "radius of the sphere or ball; `tacit image scale` measures it")
+    radius: float | None = option(None, "radius of the sphere or ball; `tacit image scale` measures it", above=0)
     data: str = option(EMBEDDED, "folder or .npz file of images; embedded: drawn figures")
-    classes: int = option(0, "only the first so many classes of the data; 0: all")
-    images: int = option(0, "at most so many images to train on, and to validate on, classes in equal parts; 0: all")
-    val_share: float = option(0.2, "share held out where the data has no val part")
-    size: int = option(0, "pixels the network sees; 0: 224, embedded 32")
-    resize: int = option(0, "pixels of the shorter side before the central crop; 0: 8/7 of size, embedded size")
-    least_area: float = option(0.0, "smallest share of an image a training crop covers; 0: 0.08, embedded 0.5")
+    classes: int = option(0, "only the first so many classes of the data; 0: all", least=0)
+    images: int = option(
+        0, "at most so many images to train on, and to validate on, classes in equal parts; 0: all", least=0
+    )
+    val_share: float = option(0.2, "share held out where the data has no val part", above=0, below=1)
+    size: int = option(0, "pixels the network sees; 0: 224, embedded 32", least=0)
+    resize: int = option(
+        0, "pixels of the shorter side before the central crop; 0: 8/7 of size, embedded size", least=0
+    )
+    least_area: float = option(
+        0.0, "smallest share of an image a training crop covers; 0: 0.08, embedded 0.5", least=0, most=1
+    )
     feed: str = option("auto", "keep decoded images in memory, or decode as needed", ("auto", "memory", "disk"))
     corrupt: str = option("raise", "what a broken image does; skip: left out and counted", ("raise", "skip"))
-    workers: int = option(4, "processes or threads that decode")
+    workers: int = option(4, "processes or threads that decode", least=0)
     stem: str = option("auto", "imagenet from 128 pixels on, else medium; small shrinks least", ("auto", *STEMS))
-    width: int = option(0, "channels of the first stage; 0: 64, embedded 16")
-    epochs: int = option(90, "passes over the training images")
-    stage: int = option(0, "epochs between two divisions of the learning rate by 10; 0: a third of them")
-    batch: int = option(0, "images a step, over all processes; 0: 256, embedded 64")
-    lr: float = option(0.1, "learning rate at the beginning")
-    momentum: float = option(0.9, "of stochastic gradient descent")
-    weight_decay: float = option(1e-4, "of stochastic gradient descent")
+    width: int = option(0, "channels of the first stage; 0: 64, embedded 16", least=0)
+    epochs: int = option(90, "passes over the training images", least=1)
+    stage: int = option(0, "epochs between two divisions of the learning rate by 10; 0: a third of them", least=0)
+    batch: int = option(0, "images a step, over all processes; 0: 256, embedded 64", least=0)
+    lr: float = option(0.1, "learning rate at the beginning", above=0)
+    momentum: float = option(0.9, "of stochastic gradient descent", least=0, below=1)
+    weight_decay: float = option(1e-4, "of stochastic gradient descent", least=0)
     seed: int = option(0, "of weights, order and crops")
     device: str = option("auto", "cpu, cuda, cuda:1; auto: a GPU where there is one")
     amp: str = option("auto", "bfloat16 where it is safe; auto: on GPU", ("auto", "on", "off"))
     compile: bool = option(False, "torch.compile the model")
-    save_every: int = option(0, "steps between checkpoints within an epoch; 0: at its end alone")
-    timeout: float = option(600.0, "seconds after which a process that is not heard of is given up")
+    save_every: int = option(0, "steps between checkpoints within an epoch; 0: at its end alone", least=0)
+    timeout: float = option(600.0, "seconds after which a process that is not heard of is given up", above=0)
     tensorboard: bool = option(False, "write TensorBoard files too")
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        check(self)
+        if self.model == "plain" and self.radius is not None:
+            raise OptionError(f"radius expects a model that projects; received {self.radius} for the plain one.")
+        if self.batch == 1:
+            raise OptionError("batch expects 2 or more, or 0; received 1, which no batch normalisation can learn from.")
 
     def filled(self) -> Config:
         """Return the configuration with a value in the place of every 0 and "auto" but the device's and the feed's."""

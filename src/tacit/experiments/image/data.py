@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from tacit.experiments.common.arrays import read_npz
 from tacit.experiments.common.errors import DataError
 from tacit.experiments.image.decode import decode
 
@@ -169,7 +169,7 @@ def _held_out(images: FileImages, share: float) -> tuple[ImageSet, ImageSet]:
 def _packed(files: list[Path]) -> tuple[PackedImages, PackedImages]:
     """Return the images of `.npz` files, taken together."""
     where = str(files[0] if len(files) == 1 else files[0].parent)
-    arrays = [_read(file) for file in files]
+    arrays = [read_npz(file) for file in files]
     names = [tuple(str(name) for name in a["wnids"]) if "wnids" in a else None for a in arrays]
     for file, own in zip(files, names):
         if own != names[0]:
@@ -198,14 +198,6 @@ def _packed(files: list[Path]) -> tuple[PackedImages, PackedImages]:
         return PackedImages(classes, every, np.concatenate(data), np.concatenate(offset), f"{where}, {split}")
 
     return part("train"), part("val")
-
-
-def _read(file: Path) -> dict[str, np.ndarray]:
-    try:
-        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
-        raise DataError(f"{file}: expected an .npz file; {error}. Fetch or make it again.") from error
 
 
 def _check_shard(file: Path, split: str, a: dict[str, np.ndarray]) -> None:

@@ -47,7 +47,14 @@ def _rgb(image: Image.Image) -> Image.Image:
 def resized_square(image: Image.Image, resize: int, size: int) -> Image.Image:
     """Return the central square of `size` pixels, after the shorter side was brought to `resize` pixels."""
     width, height = image.size
-    ratio = resize / min(width, height)
+    short = min(width, height)
+    if (
+        max(width, height) > 8 * short
+    ):  # a thread of an image would grow beyond all memory; its middle is all that counts
+        edge_x, edge_y = (max(0, (side - 8 * short) // 2) for side in (width, height))
+        image = image.crop((edge_x, edge_y, width - edge_x, height - edge_y))
+        width, height = image.size
+    ratio = resize / short
     wide, high = max(resize, round(width * ratio)), max(resize, round(height * ratio))
     if (wide, high) != image.size:
         image = image.resize((wide, high), Image.Resampling.BILINEAR)

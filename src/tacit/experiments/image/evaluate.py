@@ -16,7 +16,7 @@ from tacit.experiments.image.calibration import reliability
 from tacit.experiments.image.feed import Feed
 from tacit.shapes import Float, Int, Tensor
 
-__all__ = ["measure", "scores_of"]
+__all__ = ["measure", "of_all", "scores_of"]
 
 
 @torch.no_grad()
@@ -25,11 +25,13 @@ def scores_of(model: torch.nn.Module, feed: Feed) -> tuple[Float[Tensor, "n c"],
     model.eval()
     with torch.autocast(feed.world.device.type, enabled=False):
         parts = [(model(images).float(), labels) for images, labels in feed.validation()]
-    scores, labels = (torch.cat(column) for column in zip(*parts))
-    return _of_all(scores, feed.world), _of_all(labels, feed.world)
+    if not parts:  # more processes than images
+        parts = [(torch.zeros(0, len(feed.images.classes)), torch.zeros(0, dtype=torch.int64))]
+    scores, labels = (torch.cat(column).to(feed.world.device) for column in zip(*parts))
+    return of_all(scores, feed.world), of_all(labels, feed.world)
 
 
-def _of_all(rows: Tensor, world: World) -> Tensor:
+def of_all(rows: Tensor, world: World) -> Tensor:
     """Return the rows of all processes, one process after the other."""
     if world.size == 1:
         return rows

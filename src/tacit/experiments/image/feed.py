@@ -93,7 +93,7 @@ class Feed(abc.ABC):
             raise OptionError(
                 f"batch expects 2 or more, and at most as many images as there are, {len(self)}; received {self.batch}."
             )
-        return len(self) // self.batch
+        return len(self) // self.world.shared_equally(self.batch)
 
     def order(self, epoch: int) -> Int[Tensor, " n"]:
         """Return the order in which an epoch takes the images."""

@@ -19,6 +19,7 @@ from tacit.errors import OptionError
 from tacit.experiments.common.distributed import World
 from tacit.experiments.common.files import write_json
 from tacit.experiments.image.config import Config
+from tacit.experiments.image.evaluate import of_all
 from tacit.experiments.image.train import feed_of, image_sets, trained_model
 from tacit.functions.norms import lp_norm
 from tacit.shapes import Float, Tensor
@@ -47,7 +48,9 @@ def scale(config: Config, folder: Path) -> dict[str, Any]:
         train_set, _ = image_sets(config)
         feed = feed_of(train_set, config, world)
         model = trained_model(config, folder, len(train_set.classes), world.device).eval()
-        features = torch.cat([model.features(shown).float() for shown, _ in feed.validation()])
-    found = {"images": len(features), "features": features.shape[1], "radius": radii(features)}
-    write_json(folder / "scale.json", found)
+        own = [model.features(shown).float() for shown, _ in feed.validation()]
+        features = of_all(torch.cat(own), world)
+        found = {"images": len(features), "features": features.shape[1], "radius": radii(features)}
+        if world.first:
+            write_json(folder / "scale.json", found)
     return found

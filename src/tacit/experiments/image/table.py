@@ -5,7 +5,9 @@ The plain models come first; the first seed's gives the radii of all the others,
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +18,7 @@ from tacit.experiments.common.files import read_json, write_json
 from tacit.experiments.common.jobs import Job, results, run_jobs
 from tacit.experiments.common.logs import read_log
 from tacit.experiments.common.report import provenance, write_table
-from tacit.experiments.image.config import Config, config_of
+from tacit.experiments.image.config import Config, config_of, what_decides
 from tacit.experiments.image.model import MODELS, norm_and_surface
 from tacit.experiments.image.scale import scale
 
@@ -63,20 +65,25 @@ def run(
         norm_and_surface(name)  # complains of a name that does not exist
     begun, shared = time.monotonic(), ["image", "train", *words_of(config, SEEDLESS)]
 
-    def job(model: str, seed: int, *more: str) -> Job:
-        return Job(f"{model}-seed{seed}", [*shared, "--model", model, "--seed", str(seed), *more])
+    def job(model: str, seed: int, radius: float | None = None) -> Job:
+        words = [*shared, "--model", model, "--seed", str(seed)] + ([] if radius is None else ["--radius", str(radius)])
+        one = dataclasses.replace(config, model=model, seed=seed, radius=radius)
+        return Job(f"{model}-seed{seed}", words, what_decides(one.filled()))
 
     write_json(folder / "table.json", provenance())
     plain = [job("plain", seed) for seed in seeds]
     done = run_jobs(plain, folder, workers=at_once, limit=limit)
     first = folder / plain[0].name
     if plain[0].name not in done:
+        print(
+            f"The radii are measured on {plain[0].name}, which is not finished. Call again when it is.", file=sys.stderr
+        )
         return
     if not (first / "scale.json").exists():
         scale(config_of(first), first)
     radius = read_json(first / "scale.json")["radius"]
     others = [
-        job(model, seed, "--radius", f"{radius[model.partition('-')[0]]:.4g}")
+        job(model, seed, float(f"{radius[model.partition('-')[0]]:.4g}"))
         for seed in seeds
         for model in models
         if model != "plain"

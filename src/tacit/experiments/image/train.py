@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from tacit.errors import OptionError
 from tacit.experiments.common.checkpoint import Checkpoints
 from tacit.experiments.common.config import to_dict
 from tacit.experiments.common.distributed import World
-from tacit.experiments.common.errors import CheckpointError
+from tacit.experiments.common.errors import CheckpointError, DataError
 from tacit.experiments.common.files import write_json
 from tacit.experiments.common.loop import Task, fit
 from tacit.experiments.common.report import provenance
@@ -44,6 +45,8 @@ def image_sets(config: Config) -> tuple[ImageSet, ImageSet]:
         sets = narrowed(sets[0], config.classes), narrowed(sets[1], config.classes)
     if config.images:
         sets = evenly(sets[0], config.images), evenly(sets[1], config.images)
+    if not all(map(len, sets)):
+        raise DataError(f"{config.data}: the first {config.classes} classes have no image to validate on. Take more.")
     return sets
 
 
@@ -79,15 +82,17 @@ def train(config: Config, folder: Path, *, resume: bool = False, quiet: bool = F
     """Train by the configuration, measure, write `folder/result.json` and return what it holds."""
     config = config.filled()
     with World.start(config.device, config.timeout) as world:
+        about = provenance(world.device, seed=config.seed)  # of the code as it is now
         train_set, val_set = image_sets(config)
         training, validation = feed_of(train_set, config, world), feed_of(val_set, config, world)
+        data = f"{len(training)} images of the classes {', '.join(train_set.classes)}"
         model = world.prepare(model_of(config, len(train_set.classes)))
         fit(
             _task(config, model, training, validation),
             folder,
             world=world,
             resume=resume,
-            config=what_decides(config),
+            config={**what_decides(config), "data": data},
             save_every=config.save_every,
             tensorboard=config.tensorboard,
             label=config.model,
@@ -96,9 +101,9 @@ def train(config: Config, folder: Path, *, resume: bool = False, quiet: bool = F
         result = {
             "config": to_dict(config),
             "images": {"classes": len(train_set.classes), "train": len(training), "val": len(validation)},
-            "skipped": sorted(training.skipped | validation.skipped),
             **measure(*scores_of(model, validation)),
-            "about": provenance(world.device, seed=config.seed),
+            "skipped": sorted(world.union(training.skipped | validation.skipped)),
+            "about": about,
         }
         if world.first:
             write_json(folder / "config.json", to_dict(config))
@@ -136,9 +141,33 @@ def trained_model(config: Config, folder: Path, classes: int, device: torch.devi
     state = Checkpoints(folder).load(device)
     if state is None:
         raise CheckpointError(f"{folder} holds no checkpoint. Train first: tacit image train --folder {folder}")
-    model = model_of(config, classes).to(device)
-    model.load_state_dict(state["model"])
+    return _loaded(model_of(config, classes).to(device), state["model"], folder)
+
+
+def _loaded(model: ResNet18, state: Any, where: Path) -> ResNet18:
+    """Return the model with a state dict of its own kind, or say where the two differ."""
+    own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    found = {name: tuple(value.shape) for name, value in state.items()} if _is_state_dict(state) else {}
+    for name in [*own, *found]:
+        if own.get(name) != found.get(name):
+            raise CheckpointError(
+                f"{where}: {name} should be of shape {own.get(name, 'none at all')}; it is {found.get(name, 'missing')}. "
+                "The weights are of another model, width, stem or number of classes, or no state dict."
+            )
+    model.load_state_dict(state)
     return model
+
+
+def _is_state_dict(state: Any) -> bool:
+    return isinstance(state, Mapping) and all(isinstance(value, Tensor) for value in state.values())
+
+
+def _weights(path: Path, device: torch.device) -> Any:
+    """Return what `torch.save` wrote; no code in the file is run."""
+    try:
+        return torch.load(path, map_location=device, weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
+        raise CheckpointError(f"{path} cannot be read as a state dict: {str(error).splitlines()[0]}") from None
 
 
 def evaluate(config: Config, folder: Path | None = None, weights: Path | None = None) -> dict[str, Any]:
@@ -148,10 +177,10 @@ def evaluate(config: Config, folder: Path | None = None, weights: Path | None = 
         train_set, val_set = image_sets(config)
         if weights is not None:
             model = model_of(config, len(train_set.classes)).to(world.device)
-            model.load_state_dict(torch.load(weights, map_location=world.device, weights_only=True))
+            model = _loaded(model, _weights(weights, world.device), weights)
         elif folder is not None:
             model = trained_model(config, folder, len(train_set.classes), world.device)
         else:
             raise OptionError("evaluate expects --folder of a run, or --weights; received neither.")
         feed = feed_of(val_set, config, world)
-        return {**measure(*scores_of(model, feed)), "skipped": sorted(feed.skipped)}
+        return {**measure(*scores_of(model, feed)), "skipped": sorted(world.union(feed.skipped))}

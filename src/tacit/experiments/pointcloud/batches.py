@@ -73,8 +73,7 @@ def training_batches(clouds: Clouds, config: Config, world: World, epoch: int, f
 
 def steps_of(clouds: Clouds, config: Config, world: World) -> int:
     """Return the number of whole batches in an epoch."""
-    if config.batch % world.size:
-        raise OptionError(f"A batch of {config.batch} cannot be shared equally by {world.size} processes.")
+    world.shared_equally(config.batch)
     if len(clouds) < config.batch:
         raise OptionError(f"A batch of {config.batch} is more than the {len(clouds)} training clouds there are.")
     return len(clouds) // config.batch

@@ -7,8 +7,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from tacit.experiments.common.config import add_arguments, from_arguments
+from tacit.experiments.common.config import add_arguments, from_arguments, listed, number
 from tacit.experiments.common.distributed import World
+from tacit.experiments.common.errors import DataError
 from tacit.experiments.common.report import markdown
 from tacit.experiments.pointcloud.config import POOLINGS, SHARES, Config
 from tacit.experiments.pointcloud.data.source import open_data
@@ -16,7 +17,7 @@ from tacit.experiments.pointcloud.evaluate import load_model, trials
 from tacit.experiments.pointcloud.model import PointNet
 from tacit.experiments.pointcloud.paper import PAPER
 from tacit.experiments.pointcloud.plots import curves, draw_attention, draw_gallery
-from tacit.experiments.pointcloud.table import TABLES, collect, finished, table, write_report
+from tacit.experiments.pointcloud.table import TABLES, TRAINED, collect, finished, table, write_report
 from tacit.experiments.pointcloud.table import run as run_table
 from tacit.experiments.pointcloud.train import train
 
@@ -53,9 +54,15 @@ def _train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, default=Path("runs/pointcloud"), help="where all of it goes")
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
     parser.add_argument(
-        "--save-every", type=int, default=0, metavar="N", help="steps between checkpoints (0: an epoch)"
+        "--save-every",
+        type=number(int, least=0),
+        default=0,
+        metavar="N",
+        help="steps between checkpoints (0: an epoch)",
     )
-    parser.add_argument("--timeout", type=float, default=600, help="seconds until a silent process is given up")
+    parser.add_argument(
+        "--timeout", type=number(float, above=0), default=600, help="seconds until a silent process is given up"
+    )
     parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard's events too")
     parser.add_argument("--compile", action="store_true", help="compile the model")
     parser.add_argument("--quiet", action="store_true", help="no progress")
@@ -74,18 +81,25 @@ def _train(arguments: argparse.Namespace) -> None:
 
 def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="model.pt, or the folder of a finished training")
-    parser.add_argument("--shares", default=",".join(map(str, SHARES)), help="shares of outliers, with commas")
+    parser.add_argument(
+        "--shares", type=listed(float, least=0, most=1), default=SHARES, help="shares of outliers, with commas"
+    )
     parser.add_argument("--points", type=int, metavar="N", help="points of a cloud that are used (default: as trained)")
     _common_arguments(parser)
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     with World.start(arguments.device) as world:
-        model, config, _ = load_model(arguments.model, world.device)
+        model, config, classes = load_model(arguments.model, world.device)
         if arguments.points is not None:
             config = dataclasses.replace(config, points=arguments.points)
         clouds = open_data(arguments.data, config.points)[1].spread(config.clouds).to(world.device)
-        rows = trials(model, clouds, config, world, [float(share) for share in arguments.shares.split(",")])
+        if clouds.classes != classes:
+            raise DataError(
+                f"{arguments.model} knows the classes {_few(classes)}; the data have {_few(clouds.classes)}. Test it on "
+                "data of the same classes (--data)."
+            )
+        rows = trials(model, clouds, config, world, arguments.shares)
         if world.first:
             print(_shown(rows))
 
@@ -95,10 +109,23 @@ def _table_arguments(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser, Config)
     _common_arguments(parser)
     parser.add_argument("--folder", type=Path, default=Path("runs/pointcloud"), help="a folder a run is made in it")
-    parser.add_argument("--poolings", default="", help="only these, with commas")
-    parser.add_argument("--trained", default="", help="table 1: only these shares, with commas")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="trainings at a time")
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="then save and stop; call again to go on")
+    parser.add_argument(
+        "--poolings", type=listed(str, POOLINGS), default=POOLINGS, metavar="TEXT,...", help="only these, with commas"
+    )
+    parser.add_argument(
+        "--trained",
+        type=listed(float, least=0, most=1),
+        default=TRAINED,
+        metavar="X,...",
+        help="table 1: only these shares, with commas",
+    )
+    parser.add_argument("--workers", type=number(int, least=1), default=1, metavar="N", help="trainings at a time")
+    parser.add_argument(
+        "--time-limit",
+        type=number(float, above=0),
+        metavar="SECONDS",
+        help="then save and stop; call again to go on",
+    )
     parser.add_argument("--no-run", action="store_true", help="only report what is there")
     parser.add_argument("--collect", type=Path, metavar="FILE", help="put all results into one small file too")
 
@@ -114,7 +141,7 @@ def _table(arguments: argparse.Namespace) -> None:
 def _plot_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, default=Path("runs/pointcloud"), help="of the runs")
     parser.add_argument("--out", type=Path, help="where the figures go (default: the folder of the runs)")
-    parser.add_argument("--suffix", default=".png", help=".png, .svg or .pdf")
+    parser.add_argument("--suffix", default=".png", choices=(".png", ".svg", ".pdf"), help="the figures' form")
     parser.add_argument("--no-paper", action="store_true", help="without the paper's own curves")
     _common_arguments(parser)
 
@@ -141,6 +168,10 @@ def _plot(arguments: argparse.Namespace) -> None:
     print("\n".join(map(str, paths)))
 
 
+def _few(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:4])}{', ...' if len(names) > 4 else ''} ({len(names)})"
+
+
 def _shown(rows: list[dict[str, float]]) -> str:
-    cells = [[f"{row['share']:.0%}", f"{row['top1']:.2%}", f"{row['mAP']:.2%}"] for row in rows]
+    cells = [[f"{100 * row['share']:g}%", f"{row['top1']:.2%}", f"{row['mAP']:.2%}"] for row in rows]
     return markdown(["outliers", "top-1", "mAP"], cells)

@@ -13,7 +13,7 @@ import torch
 
 from tacit.errors import MissingDependencyError
 from tacit.experiments.common.seeds import generator
-from tacit.experiments.pointcloud.batches import draw
+from tacit.experiments.pointcloud.batches import Batch, draw
 from tacit.experiments.pointcloud.config import POOLINGS
 from tacit.experiments.pointcloud.data.clouds import Clouds
 from tacit.experiments.pointcloud.model import PointNet
@@ -72,18 +72,16 @@ def _summary(values: Sequence[float]) -> tuple[float, float, float]:
     return min(values), sum(values) / len(values), max(values)
 
 
-def draw_gallery(
-    clouds: Clouds, path: Path, shares: Sequence[float] = (0.0, 0.1, 0.5), columns: int = 7, points: int = 1024
-) -> None:
-    """Draw a cloud a class (the first `columns` of them, evenly spread), a row a share; outliers are marked."""
-    chosen = torch.linspace(0, len(clouds.classes) - 1, min(columns, len(clouds.classes))).round().long().unique()
-    rows = torch.stack([(clouds.labels == label).nonzero()[0, 0] for label in chosen])
+def draw_gallery(clouds: Clouds, path: Path, shares: Sequence[float] = (0.0, 0.1, 0.5), columns: int = 7) -> None:
+    """Draw a cloud a class (`columns` classes, evenly spread), a row a share; outliers are marked."""
+    chosen, rows = _examples(clouds, columns)
     panels = []
     for share in shares:
         random = generator(0, "gallery", float(share))
         batch = draw(clouds, rows, SHOWN, random)
         cloud, replaced = with_outliers(batch.points, share, random, batch.mask)
-        panels.append([(cloud[i], replaced[i].float()) for i in range(len(rows))])
+        real = _real(batch)
+        panels.append([(cloud[i, real[i]], replaced[i, real[i]].float()) for i in range(len(rows))])
     titles = [clouds.classes[label] for label in chosen]
     _grid(panels, titles, [f"{share:.0%} outliers" for share in shares], path, colours=("#4a6fa5", "#d1495b"))
 
@@ -105,11 +103,12 @@ def draw_attention(
     chosen, rows = _examples(clouds, columns)
     random = generator(0, "attention")
     batch = draw(clouds, rows, SHOWN, random)
-    cloud, replaced = with_outliers(batch.points, share, random, batch.mask)
+    spoilt, marked = with_outliers(batch.points, share, random, batch.mask)
+    real = _real(batch)
+    cloud, replaced = ([column[i, real[i]] for i in range(len(rows))] for column in (spoilt, marked))
     panels = []
     for model in models.values():
-        seen = [attention(model, cloud[i], int(label)) for i, label in enumerate(chosen)]
-        panels.append([(cloud[i], seen[i]) for i in range(len(rows))])
+        panels.append([(cloud[i], attention(model, cloud[i], int(label))) for i, label in enumerate(chosen)])
     labels = [
         f"{NAMES.get(name, name)}\n{100 * _on(panel, replaced):.0f} % on outliers"
         for name, panel in zip(models, panels)
@@ -118,16 +117,22 @@ def draw_attention(
 
 
 def _examples(clouds: Clouds, count: int) -> tuple[Tensor, Tensor]:
-    """Return `count` classes, evenly spread, and the row of the first cloud of each."""
-    classes = torch.linspace(0, len(clouds.classes) - 1, min(count, len(clouds.classes))).round().long()
-    classes = classes[torch.isin(classes, clouds.labels)]
+    """Return at most `count` of the classes that have a cloud, evenly spread, and the row of the first cloud of each."""
+    present = clouds.labels.unique()
+    classes = present[torch.linspace(0, len(present) - 1, min(count, len(present))).round().long()]
     return classes, torch.stack([(clouds.labels == label).nonzero()[0, 0] for label in classes])
 
 
-def _on(panel: Sequence[tuple[Tensor, Tensor]], replaced: Tensor) -> float:
-    """Return the share of all attention that falls on outliers."""
+def _real(batch: Batch) -> Tensor:
+    """Return which points of a batch exist, (b, n)."""
+    return torch.ones(batch.points.shape[:2], dtype=torch.bool) if batch.mask is None else batch.mask
+
+
+def _on(panel: Sequence[tuple[Tensor, Tensor]], replaced: Sequence[Tensor]) -> float:
+    """Return the share of all attention that falls on outliers; 0 where there is none at all."""
     on = sum(float(seen[replaced[i]].sum()) for i, (_, seen) in enumerate(panel))
-    return on / sum(float(seen.sum()) for _, seen in panel)
+    whole = sum(float(seen.sum()) for _, seen in panel)
+    return on / whole if whole else 0.0
 
 
 def _grid(
@@ -136,7 +141,7 @@ def _grid(
     labels: Sequence[str],
     path: Path,
     colours: tuple[str, str] | None = None,
-    rings: Tensor | None = None,
+    rings: Sequence[Tensor] | None = None,
 ) -> None:
     """Draw clouds in rows and columns, seen from a little above; the second axis is up."""
     plt = _pyplot()

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import OptionError, nearest
-from tacit.experiments.common.config import build, words_of
+from tacit.errors import OptionError
+from tacit.experiments.common.config import build, to_dict, words_of
 from tacit.experiments.common.errors import DataError
 from tacit.experiments.common.files import read_json, write_json
 from tacit.experiments.common.jobs import Job, run_jobs
@@ -23,7 +23,7 @@ from tacit.experiments.common.report import markdown, write_table
 from tacit.experiments.pointcloud.config import POOLINGS, SHARES, Config
 from tacit.experiments.pointcloud.paper import PAPER
 
-__all__ = ["TABLES", "collect", "finished", "jobs_of", "run", "table", "write_report"]
+__all__ = ["TABLES", "TRAINED", "collect", "finished", "jobs_of", "run", "table", "write_report"]
 
 TABLES = ("1", "2")
 TRAINED = (0.0, 0.1, 0.2, 0.5, 0.9)  # the shares of table 1
@@ -40,13 +40,10 @@ Figures = Mapping[tuple[str, float, str], float]
 
 def run(table: str, config: Config, arguments: argparse.Namespace) -> dict[str, Any]:
     """Do what is not done of a table, as the command's arguments say; return the results there are, by run."""
-    poolings = arguments.poolings.split(",") if arguments.poolings else list(POOLINGS)
-    for name in poolings:
-        if name not in POOLINGS:
-            raise OptionError(
-                f"There is no pooling {name!r}.{nearest(name, POOLINGS)} There are: {', '.join(POOLINGS)}."
-            )
-    trained = [float(share) for share in arguments.trained.split(",")] if arguments.trained else list(TRAINED)
+    for name, instead in (("pooling", "poolings"), ("outliers", "trained")):
+        if hasattr(arguments, name):
+            raise OptionError(f"table sets --{name} itself, run by run; use --{instead}.")
+    poolings, trained = list(arguments.poolings), list(arguments.trained)
     if not arguments.no_run:
         how = ["--device", arguments.device, *(["--data", arguments.data] if arguments.data else []), "--quiet"]
         jobs = jobs_of(table, config, poolings, trained, how)
@@ -61,8 +58,8 @@ def jobs_of(table: str, config: Config, poolings: list[str], trained: list[float
         for pooling in poolings:
             shares = config.shares if share == 0 else (share,)
             one = dataclasses.replace(config, pooling=pooling, outliers=share, shares=shares)
-            name = f"{pooling}-{share:.0%}-seed{config.seed}".replace("%", "pc")
-            jobs.append(Job(name, ["pointcloud", "train", *words_of(one), *how]))
+            name = f"{pooling}-{100 * share:g}pc-seed{config.seed}"
+            jobs.append(Job(name, ["pointcloud", "train", *words_of(one), *how], to_dict(one)))
     return jobs
 
 
@@ -110,7 +107,7 @@ def _rows(prefix: str, figures: Figures, ours: Figures) -> list[list[str]]:
     lines = []
     for share in shares:
         keys = [(pooling, share, metric) for metric in ("top1", "mAP") for pooling in POOLINGS]
-        lines.append([f"{prefix}{share:.0%}", *(f"{figures[key]:.1f}" if key in figures else "" for key in keys)])
+        lines.append([f"{prefix}{100 * share:g}%", *(f"{figures[key]:.1f}" if key in figures else "" for key in keys)])
     return [line for line in lines if any(line[1:])]
 
 

@@ -41,9 +41,10 @@ def train(
     `how` are the options of `fit` (resume, save_every, tensorboard, quiet), and `compile`.
     """
     path = folder / "result.json"
-    if path.exists() and how.get("resume"):
-        return _finished(path, config)
     train_set, test_set = (part.spread(config.clouds).to(world.device) for part in (train_set, test_set))
+    data = f"{len(train_set)} clouds of the classes {', '.join(train_set.classes)}"
+    if path.exists() and how.get("resume"):
+        return _finished(path, {**to_dict(config), "data": data})
     torch.set_float32_matmul_precision("high" if config.tf32 else "highest")
     torch.backends.cudnn.allow_tf32 = config.tf32
     task = task_of(train_set, test_set, config, world)
@@ -51,16 +52,18 @@ def train(
     scale = (
         f"{config.epochs} epochs, {config.points:,} points, {len(train_set):,} clouds, {len(test_set):,} in the test"
     )
-    if world.first:
-        write_json(folder / "config.json", to_dict(config))
-    fit(task, folder, world=world, config=to_dict(config), label=f"{config.pooling} {config.outliers:.0%}", **how)
+    about = provenance(world.device, seed=config.seed, scale=scale, data=train_set.source)  # of the code as it is now
+    label = f"{config.pooling} {100 * config.outliers:g}%"
+    fit(task, folder, world=world, config={**to_dict(config), "data": data}, label=label, **how)
     result = {
         "config": to_dict(config),
+        "data": data,
         "parameters": sum(parameter.numel() for parameter in task.model.parameters()),
         "rows": trials(task.model, test_set, config, world),
-        "about": provenance(world.device, seed=config.seed, scale=scale, data=train_set.source),
+        "about": about,
     }
     if world.first:
+        write_json(folder / "config.json", to_dict(config))
         state = {"model": task.model.state_dict(), "config": to_dict(config), "classes": list(train_set.classes)}
         write_checkpoint(folder / "model.pt", state)
         write_json(path, {**result, "log": read_log(folder)})
@@ -101,9 +104,9 @@ def _loss(model: torch.nn.Module, batch: Batch) -> tuple[Tensor, Mapping[str, Te
     return torch.nn.functional.cross_entropy(scores, batch.labels), {"accuracy": hits}
 
 
-def _finished(path: Path, config: Config) -> dict[str, Any]:
+def _finished(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = read_json(path)
-    changed = differences(result["config"], to_dict(config))
+    changed = differences({**result["config"], "data": result.get("data", config["data"])}, config)
     if changed:
         raise ConfigError(f"{path} is of a run with other options: {changed}. Choose another folder.")
     return result

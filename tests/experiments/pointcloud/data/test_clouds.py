@@ -15,6 +15,14 @@ def test_holes_count_neither_for_the_mean_nor_for_the_extent():
     assert extent.item() == 1
 
 
+def test_millimetres_of_a_place_on_a_map_survive():
+    """Coordinates of millions, as surveyors have them: 32 bits would leave a quarter of a unit."""
+    shape = torch.randn(2, 30, 3, dtype=torch.float64)
+    far, _ = normalised(shape + torch.tensor([5e5, 4e6, 100.0]).double())
+    assert far.dtype == torch.float32
+    torch.testing.assert_close(far, normalised(shape)[0], rtol=1e-5, atol=1e-6)
+
+
 def test_normalising_twice_is_normalising_once():
     once, _ = normalised(torch.randn(5, 30, 3))
     torch.testing.assert_close(normalised(once)[0], once)

@@ -37,6 +37,13 @@ def test_without_a_split_every_fifth_cloud_of_a_class_is_a_test_and_none_is_both
     assert listed(root, seed=1) != listed(root)
 
 
+def test_hidden_folders_are_no_classes(tmp_path):
+    root = forms.write_classes(tmp_path / "set", forms.npy, ".npy")
+    for name in (".git", "__pycache__"):
+        (root / name).mkdir()
+    assert listed(root)[0] == forms.CLASSES
+
+
 def test_clouds_of_different_sizes_keep_their_sizes(tmp_path):
     def write(path, label):
         forms.npy(path, label, points=10 + 5 * label)

@@ -18,6 +18,18 @@ def test_off_is_read_with_its_counts_where_they_are_and_polygons_are_cut_into_fa
     assert triangles.tolist() == [[0, 1, 2], [0, 2, 3]]
 
 
+def test_a_face_may_have_a_colour_in_fractions(tmp_path):
+    (tmp_path / "a.off").write_text("OFF\n3 1 0\n0 0 0\n1 0 0\n1 1 0\n3 0 1 2 0.5 0.5 1.0\n")
+    assert read_off(tmp_path / "a.off")[1].tolist() == [[0, 1, 2]]
+
+
+def test_a_cloud_far_from_the_origin_keeps_its_shape(tmp_path):
+    shape = np.random.default_rng(0).normal(size=(20, 3))
+    np.save(tmp_path / "a.npy", shape + np.array([5e5, 4e6, 100]))
+    cloud = read_cloud(tmp_path / "a.npy", 50, np.random.default_rng(0)).numpy()
+    np.testing.assert_allclose(cloud, shape - shape.mean(0), atol=1e-6)
+
+
 def test_a_surface_is_sampled_by_area_and_evenly(tmp_path):
     # A square of area 1 at z = 0 and a triangle of area 2 at z = 1.
     vertices = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [2, 0, 1], [0, 2, 1.0]])

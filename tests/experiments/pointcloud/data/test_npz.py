@@ -34,6 +34,21 @@ def test_shards_that_differ_in_their_classes_are_refused(tmp_path):
         read_shards(tmp_path)
 
 
+def test_training_and_test_shards_of_different_classes_are_refused(tmp_path):
+    forms.write_shards(tmp_path, count=1)
+    points, labels = forms.arrays()
+    np.savez(tmp_path / "test-000.npz", points=points, labels=labels, class_names=np.array(["stick", "cube"]))
+    with pytest.raises(DataError, match=r"train-\*\.npz and test-\*\.npz differ"):
+        read_shards(tmp_path)
+
+
+def test_numbers_of_another_byte_order_are_read(tmp_path):
+    points, labels = forms.arrays()
+    path = forms.write_npz(tmp_path / "a.npz", train_points=points.astype(">f4"), train_labels=labels.astype(">i8"))
+    one, other = read_npz(path)
+    assert torch.equal(one.points, other.points) and torch.equal(one.labels, other.labels)
+
+
 def test_a_folder_without_its_test_shards_is_refused(tmp_path):
     forms.write_shards(tmp_path)
     for path in tmp_path.glob("test-*"):

@@ -100,6 +100,11 @@ def rewritten(name, **content):
     return spoil
 
 
+def second_file(folder):
+    rewritten("ply_data_train1.h5", data=forms.arrays(points=9)[0], label=forms.arrays()[1])(folder)
+    (folder / "train_files.txt").write_text("ply_data_train0.h5\nply_data_train1.h5\n")
+
+
 FACE = "3 0 2 1"
 BROKEN = {
     "nothing there": (lambda folder: folder / "none", r"none do not exist"),
@@ -118,6 +123,15 @@ BROKEN = {
     "npz with objects": (npz_with(class_names=np.array([{}], object)), r"data\.npz.*corrupt"),
     "points in a plane": (npz_with(train_points=np.zeros((6, 16, 2))), r"shape \(clouds, points, 3\).*\(6, 16, 2\)"),
     "whole numbers": (npz_with(train_points=np.zeros((6, 16, 3), int)), r"should be floating"),
+    "labels in fractions": (
+        npz_with(train_labels=np.array([0.5, 1, 0, 1, 0, 1])),
+        r"labels should be whole numbers; they are float64",
+    ),
+    "labels in words": (
+        npz_with(test_labels=np.array(list("abcabc"))),
+        r"labels should be whole numbers; they are <U1",
+    ),
+    "numbers beyond measure": (npz_with(train_points=with_value(1e38)), r"row 3 has coordinates too large"),
     "labels too few": (
         npz_with(train_labels=np.zeros(5, int)),
         r"data\.npz, train: 6 clouds but labels of shape \(5,\)",
@@ -148,6 +162,14 @@ BROKEN = {
         hdf5_with(lambda folder: cut(folder / "ply_data_train0.h5", 0.3)),
         r"train0\.h5.*truncated or corrupt",
     ),
+    "hdf5 with labels in words": (
+        hdf5_with(rewritten("ply_data_test0.h5", data=forms.arrays()[0], label=[b"cube"] * 6)),
+        r"test0\.h5: labels should be whole numbers",
+    ),
+    "hdf5 with clouds of another size": (
+        hdf5_with(lambda folder: second_file(folder)),
+        r"train1\.h5 has 9 points a cloud, files before it 16",
+    ),
     "hdf5 without labels": (hdf5_with(rewritten("ply_data_test0.h5", data=forms.arrays()[0])), r"no data set 'label'"),
     "off without header": (
         folder_with(forms.off, ".off", lambda p: p.write_text("4 4 6")),
@@ -173,6 +195,15 @@ BROKEN = {
     "npy without points": (
         folder_with(forms.npy, ".npy", lambda p: np.save(p, np.ones((0, 3)))),
         r"train1\.npy has no points",
+    ),
+    "npy with a broken header": (folder_with(forms.npy, ".npy", lambda p: flip(p, 60)), r"train1\.npy.*corrupt"),
+    "npy in one place": (
+        folder_with(forms.npy, ".npy", lambda p: np.save(p, np.ones((9, 3)))),
+        r"train1\.npy has all its points in one place",
+    ),
+    "npy that leads nowhere": (
+        folder_with(forms.npy, ".npy", lambda p: (p.unlink(), p.symlink_to("gone"))),
+        r"No such file.*train1\.npy",
     ),
     "npy with nan": (
         folder_with(forms.npy, ".npy", lambda p: np.save(p, np.full((4, 3), np.nan))),

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from tacit.experiments.common.errors import DataError
 from tacit.shapes import Float, Int, Tensor
 
-__all__ = ["Clouds", "checked", "normalised", "padded"]
+__all__ = ["Clouds", "as_tensors", "checked", "normalised", "padded"]
 
 _AT_ONCE = 1024  # clouds normalised at a time, so that a copy in float32 stays small
 
@@ -54,6 +55,15 @@ class Clouds:
         return self.take(torch.linspace(0, len(self) - 1, count).round().long())
 
 
+def as_tensors(points: np.ndarray, labels: np.ndarray, where: str) -> tuple[Tensor, Tensor]:
+    """Return arrays of a file as tensors, or raise DataError where they are no real numbers and no whole ones."""
+    if points.dtype.kind != "f" or points.dtype.itemsize > 8:
+        raise DataError(f"{where}: points should be floating, of at most 64 bits; they are {points.dtype}.")
+    if labels.dtype.kind not in "iu":
+        raise DataError(f"{where}: labels should be whole numbers; they are {labels.dtype}.")
+    return torch.from_numpy(points), torch.from_numpy(labels.astype(np.int64))
+
+
 def checked(
     points: Tensor,
     labels: Tensor,
@@ -87,6 +97,7 @@ def checked(
             counts = None
     centred, extent = normalised(points, counts)
     _refuse(where, extent == 0, "has all its points in one place")
+    _refuse(where, ~extent.isfinite(), "has coordinates too large to be centred")
     return Clouds(centred, labels, tuple(classes), counts, source)
 
 
@@ -100,18 +111,21 @@ def _refuse(where: str | Path, bad: Tensor, why: str) -> None:
 def normalised(
     points: Float[Tensor, "m n 3"], counts: Int[Tensor, " m"] | None = None
 ) -> tuple[Float[Tensor, "m n 3"], Float[Tensor, " m"]]:
-    """Return the clouds with their mean at 0 and their farthest point at 1, and how far that was; holes become 0."""
-    parts, extents = [], []
+    """Return the clouds with their mean at 0 and their farthest point at 1, and how far that was; holes become 0.
+
+    Coordinates of 64 bits are centred as such before they become 32: of a place on a map, digits would be lost.
+    """
+    parts, extents, kind = [], [], torch.promote_types(points.dtype, torch.float32)
     for start in range(0, len(points), _AT_ONCE):
-        chunk = points[start : start + _AT_ONCE].float()
+        chunk = points[start : start + _AT_ONCE].to(kind)
         real = torch.ones(chunk.shape[:2], dtype=torch.bool)
         if counts is not None:
             real = torch.arange(chunk.shape[1]) < counts[start : start + _AT_ONCE, None]
-        weight = real[..., None].float()
+        weight = real[..., None].to(kind)
         centred = (chunk - (chunk * weight).sum(1, keepdim=True) / weight.sum(1, keepdim=True)) * weight
         extent = centred.norm(dim=2).amax(1)
-        scaled = centred / extent.clamp(min=torch.finfo(torch.float32).tiny)[:, None, None]
-        parts.append(scaled.to(points.dtype))
+        scaled = centred / extent.clamp(min=torch.finfo(kind).tiny)[:, None, None]
+        parts.append(scaled.to(torch.float16 if points.dtype == torch.float16 else torch.float32))
         extents.append(extent)
     return torch.cat(parts), torch.cat(extents)
 
@@ -122,7 +136,7 @@ def padded(clouds: Sequence[Tensor], most: int, random: torch.Generator) -> tupl
         cloud if len(cloud) <= most else cloud[torch.randperm(len(cloud), generator=random)[:most]] for cloud in clouds
     ]
     counts = torch.tensor([len(cloud) for cloud in thinned])
-    points = torch.zeros(len(thinned), max(1, int(counts.max())), 3)
+    points = torch.zeros(len(thinned), max(1, int(counts.max())), 3, dtype=thinned[0].dtype)
     for row, cloud in zip(points, thinned):
         row[: len(cloud)] = cloud
     return points, counts

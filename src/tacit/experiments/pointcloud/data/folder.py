@@ -30,7 +30,10 @@ Files = list[tuple[Path, int]]  # with the label
 def read_folder(folder: Path, points: int, seed: int = 0) -> tuple[Clouds, Clouds]:
     """Return the training and the test split, at most `points` points a cloud."""
     classes, splits = listed(folder, seed)
-    read = [cached(files, (points, seed), functools.partial(_read, files, points, seed)) for files in splits]
+    try:
+        read = [cached(files, (points, seed), functools.partial(_read, files, points, seed)) for files in splits]
+    except OSError as error:
+        raise DataError(f"{folder}, or the cache of it, cannot be used: {error}.") from None
     train, test = (
         checked(data["points"], data["labels"], classes, f"{folder}, {split}", data["counts"], folder.name)
         for split, data in zip(("train", "test"), read)
@@ -46,7 +49,7 @@ def listed(folder: Path, seed: int = 0) -> tuple[tuple[str, ...], tuple[Files, F
     """
     both = all((folder / split).is_dir() for split in ("train", "test"))
     roots = [folder / "train", folder / "test"] if both else [folder]
-    classes = tuple(sorted({child.name for root in roots for child in root.iterdir() if child.is_dir()}))
+    classes = tuple(sorted({child.name for root in roots for child in root.iterdir() if _is_class(child)}))
     splits: tuple[Files, Files] = ([], [])
     for label, name in enumerate(classes):
         if both:
@@ -67,6 +70,10 @@ def listed(folder: Path, seed: int = 0) -> tuple[tuple[str, ...], tuple[Files, F
             f"or a folder a class with {', '.join(READERS)} files in it."
         )
     return classes, splits
+
+
+def _is_class(child: Path) -> bool:
+    return child.is_dir() and not child.name.startswith((".", "__"))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -11,7 +11,7 @@ import torch
 
 from tacit.errors import MissingDependencyError
 from tacit.experiments.common.errors import DataError
-from tacit.experiments.pointcloud.data.clouds import Clouds, checked
+from tacit.experiments.pointcloud.data.clouds import Clouds, as_tensors, checked
 from tacit.shapes import Tensor
 
 __all__ = ["read_hdf5"]
@@ -27,7 +27,10 @@ def read_hdf5(folder: Path) -> tuple[Clouds, Clouds]:
 def _lines(path: Path) -> list[str]:
     if not path.is_file():
         raise DataError(f"{path} is missing. The folder should be modelnet40_ply_hdf5_2048 as it is unpacked.")
-    return path.read_text("utf-8").split()
+    try:
+        return path.read_text("utf-8").split()
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is no text; it should hold a name a line.") from None
 
 
 def _split(folder: Path, split: str, classes: tuple[str, ...]) -> Clouds:
@@ -38,6 +41,8 @@ def _split(folder: Path, split: str, classes: tuple[str, ...]) -> Clouds:
             raise DataError(f"{path} is missing, but {split}_files.txt names it. Unpack the data again.")
         points, labels = _read(path)
         parts.append(checked(points, labels, classes, path))
+        if points.shape[1] != parts[0].points.shape[1]:
+            raise DataError(f"{path} has {points.shape[1]} points a cloud, files before it {parts[0].points.shape[1]}.")
     if not parts:
         raise DataError(f"{folder / f'{split}_files.txt'} names no file.")
     points, labels = torch.cat([part.points for part in parts]), torch.cat([part.labels for part in parts])
@@ -54,8 +59,14 @@ def _read(path: Path) -> tuple[Tensor, Tensor]:
             for name in ("data", "label"):
                 if name not in file:
                     raise DataError(f"{path} has no data set '{name}'. It has: {', '.join(file)}.")
-            return torch.from_numpy(file["data"][:]), torch.from_numpy(file["label"][:].astype("int64")).flatten()
-    except (OSError, RuntimeError) as error:
+                if not isinstance(file[name], h5py.Dataset) or not file[name].shape:
+                    raise DataError(f"{path}: '{name}' should be an array.")
+            points, labels = (file[name][:] for name in ("data", "label"))
+            points = points.astype(points.dtype.newbyteorder("="), copy=False)  # of this machine
+            return as_tensors(points, labels.reshape(-1), str(path))
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError, MemoryError, OverflowError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(
             f"{path} ({path.stat().st_size} bytes) is truncated or corrupt: {error}. Fetch it again."
         ) from None

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tacit.experiments.common.arrays import BROKEN
 from tacit.experiments.common.errors import DataError
 from tacit.shapes import Float, Tensor
 
@@ -31,7 +32,7 @@ def read_off(path: Path) -> tuple[Array, Array]:
         vertex_count, face_count = (int(word) for word in counts.split()[:2])
     except ValueError:
         raise DataError(f"{path}: its counts should be whole numbers; they are {counts!r}.") from None
-    if len(body) < vertex_count + face_count:
+    if min(vertex_count, face_count) < 0 or len(body) < vertex_count + face_count:
         raise DataError(
             f"{path} is truncated: {vertex_count} vertices and {face_count} faces are announced, {len(body)} lines follow."
         )
@@ -42,10 +43,11 @@ def read_off(path: Path) -> tuple[Array, Array]:
     triangles = []
     for row, line in enumerate(body[vertex_count : vertex_count + face_count]):
         try:
-            size, *corners = (int(word) for word in line.split())
+            words = line.split()
+            size = int(words[0])
+            corners = [int(word) for word in words[1 : size + 1]]  # a colour may follow
         except ValueError:
             raise DataError(f"{path}: face {row} cannot be read: {line!r}.") from None
-        corners = corners[:size]
         if len(corners) < max(size, 3) or min(corners) < 0 or max(corners) >= vertex_count:
             raise DataError(f"{path}: face {row} names corners that are not there: {line!r}.")
         triangles += [(corners[0], b, c) for b, c in itertools.pairwise(corners[1:])]
@@ -68,7 +70,7 @@ def read_npy(path: Path) -> Array:
     """Return the first three columns of an array (n, 3 or more)."""
     try:
         array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except BROKEN as error:
         raise DataError(f"{path} ({path.stat().st_size} bytes) is truncated or corrupt: {error}.") from None
     if array.ndim != 2 or array.shape[1] < 3 or array.dtype.kind not in "fiu":
         raise DataError(f"{path} should hold points (n, 3); it holds {array.dtype} {array.shape}.")
@@ -141,10 +143,12 @@ READERS = tuple(_FORMS)
 
 def read_cloud(path: Path, points: int, random: np.random.Generator) -> Float[Tensor, "n 3"]:
     """Return at most `points` points of a file: exactly as many where they are sampled from a mesh."""
-    cloud = torch.from_numpy(_FORMS[path.suffix.lower()](path, points, random)).float()
+    cloud = torch.from_numpy(_FORMS[path.suffix.lower()](path, points, random))
     if not len(cloud):
         raise DataError(f"{path} has no points.")
     if not bool(cloud.isfinite().all()):
         row = int((~cloud.isfinite().all(1)).nonzero()[0])
         raise DataError(f"{path}: row {row} has a coordinate that is not finite: {cloud[row].tolist()}.")
-    return cloud
+    if bool((cloud == cloud[0]).all()):
+        raise DataError(f"{path} has all its points in one place.")
+    return (cloud - cloud.mean(0)).float()  # centred first: of a place on a map, 32 bits would lose digits

@@ -6,8 +6,6 @@ One file has `train_points` (m, n, 3), `train_labels` (m,), `test_points`, `test
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,8 +13,9 @@ import numpy as np
 import torch
 
 from tacit.errors import nearest
+from tacit.experiments.common import arrays as common
 from tacit.experiments.common.errors import DataError
-from tacit.experiments.pointcloud.data.clouds import Clouds, checked
+from tacit.experiments.pointcloud.data.clouds import Clouds, as_tensors, checked
 
 __all__ = ["read_npz", "read_shards", "shards"]
 
@@ -27,8 +26,7 @@ def read_npz(path: Path) -> tuple[Clouds, Clouds]:
     classes = _classes(arrays)
     train, test = (
         checked(
-            torch.from_numpy(arrays[f"{split}_points"]),
-            torch.from_numpy(arrays[f"{split}_labels"]),
+            *as_tensors(arrays[f"{split}_points"], arrays[f"{split}_labels"], f"{path}, {split}"),
             classes,
             f"{path}, {split}",
             source=path.name,
@@ -41,6 +39,8 @@ def read_npz(path: Path) -> tuple[Clouds, Clouds]:
 def read_shards(folder: Path) -> tuple[Clouds, Clouds]:
     """Return the training and the test split of a folder of shards."""
     train, test = (_joined(shards(folder, split), folder, split) for split in ("train", "test"))
+    if train.classes != test.classes:
+        raise DataError(f"{folder}: class_names of train-*.npz and test-*.npz differ. A label would mean two things.")
     return train, test
 
 
@@ -55,7 +55,7 @@ def _joined(paths: list[Path], folder: Path, split: str) -> Clouds:
     parts = []
     for path in paths:
         arrays = _arrays(path, ["points", "labels"])
-        points, labels = torch.from_numpy(arrays["points"]), torch.from_numpy(arrays["labels"])
+        points, labels = as_tensors(arrays["points"], arrays["labels"], str(path))
         parts.append(checked(points, labels, _classes(arrays), path))
         if parts[-1].classes != parts[0].classes or points.shape[1] != parts[0].points.shape[1]:
             raise DataError(f"{path} and {paths[0]} differ in their classes or in points a cloud.")
@@ -64,16 +64,7 @@ def _joined(paths: list[Path], folder: Path, split: str) -> Clouds:
 
 
 def _arrays(path: Path, needed: Iterable[str]) -> dict[str, np.ndarray]:
-    """Read the whole file; every array's checksum is verified on the way."""
-    if not path.is_file():
-        raise DataError(f"{path} does not exist.")
-    try:
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError) as error:
-        raise DataError(
-            f"{path} ({path.stat().st_size} bytes) is truncated or corrupt: {error}. Fetch it again."
-        ) from None
+    arrays = common.read_npz(path)
     for name in [*needed, "class_names"]:
         if name not in arrays:
             raise DataError(f"{path} has no array '{name}'.{nearest(name, arrays)} It has: {', '.join(arrays)}.")
@@ -81,4 +72,4 @@ def _arrays(path: Path, needed: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 def _classes(arrays: dict[str, np.ndarray]) -> tuple[str, ...]:
-    return tuple(map(str, arrays["class_names"]))
+    return tuple(map(str, arrays["class_names"].reshape(-1)))
