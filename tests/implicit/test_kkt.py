@@ -114,3 +114,17 @@ def test_what_the_rows_hold_does_not_move_however_large_b_is():
     report = tacit.regularity(corner, x, y=y)
     assert report.rank.tolist() == [3]
     assert tacit.jacobian(corner, x, y=y).abs().max() < 1e-9
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1e6, 1e12])
+def test_an_unknown_in_other_units_than_its_neighbour_is_as_regular(unit):
+    disc = tacit.Problem(
+        lambda x, u: 0.5 * (u[0] / unit - x[0]).square() + 0.5 * (u[1] - x[1]).square(),
+        inequality=lambda x, u: (u[0] / unit).square()[None] + u[1].square() - 1,
+    )
+    x = torch.tensor([[3.0, 4.0], [0.1, 0.2]], dtype=torch.float64)
+    units = torch.tensor([unit, 1.0], dtype=torch.float64)
+    y = torch.tensor([[0.6, 0.8], [0.1, 0.2]], dtype=torch.float64) * units
+    expected = torch.tensor([[[0.128, -0.096], [-0.096, 0.072]], [[1.0, 0.0], [0.0, 1.0]]], dtype=torch.float64)
+    torch.testing.assert_close(tacit.jacobian(disc, x, y=y) / units[:, None], expected)
+    assert not tacit.regularity(disc, x, y=y).flags.any()

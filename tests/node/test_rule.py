@@ -207,3 +207,24 @@ def test_memory_does_not_grow_over_ten_thousand_passes():
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert tensors <= 0 and objects <= 50
     assert after - before < 20 * 1024  # KiB: the peak itself has not moved by more than 20 MB
+
+
+def test_a_sample_whose_derivative_in_x_is_infinite_has_none_and_is_named():
+    problem = tacit.Problem(lambda w, x, u: (u - w * x.sqrt()).square().sum())
+    w = torch.tensor(2.0, dtype=torch.float64).requires_grad_()
+    z = torch.tensor([[0.0, 4.0], [1.0, 4.0], [9.0, 9.0]], dtype=torch.float64).requires_grad_()
+    y = tacit.argmin(problem, w, z, start=torch.zeros_like(z), in_dims=(None, 0))
+    with pytest.warns(tacit.errors.GradientWarning, match="NONFINITE, samples 0"):
+        g_w, g_z = torch.autograd.grad(y.sum(), (w, z))
+    assert_close(g_w, torch.tensor(1.0 + 2.0 + 3.0 + 3.0).double())
+    assert_close(g_z, torch.tensor([[0.0, 0.0], [1.0, 0.5], [1 / 3, 1 / 3]]).double())
+    Dw, Dz = tacit.jacobian(problem, w, z, y=y, in_dims=(None, 0))
+    assert_close(Dz.sum(1), g_z)
+    assert not Dw[0].any()
+    assert tacit.regularity(problem, w, z, y=y, in_dims=(None, 0)).flags.tolist() == [tacit.Flag.NONFINITE, 0, 0]
+
+
+def test_where_every_sample_is_broken_the_jacobian_is_zero():
+    kink = tacit.Problem(lambda x, u: (u - x).norm())
+    assert not tacit.jacobian(kink, x, y=x).any()
+    assert (tacit.regularity(kink, x, y=x).flags == tacit.Flag.NONFINITE).all()

@@ -129,9 +129,10 @@ def linearise(
     if not bool(finite.all()):
         K = torch.where(finite[:, None, None], K, torch.eye(K.shape[1], dtype=K.dtype, device=K.device))
         R = torch.where(finite[:, None], R, 0.0)
-    scale = unknown_scale(instance, y.nan_to_num(1.0, 1.0, 1.0))
-    factored = factor(K, _scale_of(K, found, keep, scale))
     eps = torch.finfo(y.dtype).eps
+    scale = unknown_scale(instance, y.nan_to_num(1.0, 1.0, 1.0))
+    own = unknown_scale(instance, y.nan_to_num(1.0, 1.0, 1.0), eps) if instance.batch else scale
+    factored = factor(K, _scale_of(K, found, keep, (scale, own)))
     singular = finite & (factored.rcond < _SINGULAR * eps)
     flags = mark(flags, singular, Flag.SINGULAR)
     away = _distance(factored, R, scale, singular, policy, K)
@@ -159,14 +160,15 @@ def mark(flags: Int[Tensor, " b"], where: Bool[Tensor, " b"], flag: Flag) -> Int
     return flags | where.to(torch.int64) * int(flag)
 
 
-def _scale_of(K: Tensor, found: Letters, keep: Tensor, scale: Tensor) -> Tensor:
+def _scale_of(K: Tensor, found: Letters, keep: Tensor, scales: tuple[Tensor, ...]) -> Tensor:
     """Equilibrate K as a whole, not counting entries that are nothing but rounding.
 
-    An entry of H is rounding if it is below 64 eps of the largest, both as it stands and in natural units; H as a whole
-    is rounding where it is that small beside the forces at work. A row of A is measured against itself.
+    An entry of H is rounding if it is below 64 eps of the largest, both as it stands and in natural units, whichever of
+    the `scales` are those; H as a whole is rounding where it is that small beside the forces at work. A row of A is
+    measured against itself.
     """
     eps = torch.finfo(K.dtype).eps
-    m, N = scale.shape[1], K.shape[1]
+    m, N = found.H.shape[1], K.shape[1]
     if N == 0 or K.shape[0] == 0:
         return K.new_ones(K.shape[:2])
     size = K.abs()
@@ -174,15 +176,18 @@ def _scale_of(K: Tensor, found: Letters, keep: Tensor, scale: Tensor) -> Tensor:
     small = H < 64 * eps * H.amax((1, 2), keepdim=True)
     if N == m and not bool(small.any()):
         return equilibrate(K)  # the usual dense case, and half the work
-    natural = H * scale[:, :, None] * scale[:, None, :]
-    forces = torch.maximum(natural.amax((1, 2)), (found.L_Y.nan_to_num(0.0, 0.0, 0.0) * scale).abs().amax(1))
-    small &= natural < 64 * eps * forces[:, None, None]
+    for scale in scales:
+        natural = H * scale[:, :, None] * scale[:, None, :]
+        forces = torch.maximum(natural.amax((1, 2)), (found.L_Y.nan_to_num(0.0, 0.0, 0.0) * scale).abs().amax(1))
+        small &= natural < 64 * eps * forces[:, None, None]
     if N == m:
         return equilibrate(K, ignore=small)
     ignore = torch.zeros_like(K, dtype=torch.bool)
     ignore[:, :m, :m] = small
-    natural = A * scale[:, None, :]
-    ignore[:, m:, :m] = (A < 64 * eps * A.amax(2, keepdim=True)) & (natural < 64 * eps * natural.amax(2, keepdim=True))
+    ignore[:, m:, :m] = A < 64 * eps * A.amax(2, keepdim=True)
+    for scale in scales:
+        natural = A * scale[:, None, :]
+        ignore[:, m:, :m] &= natural < 64 * eps * natural.amax(2, keepdim=True)
     ignore[:, :m, m:] = ignore[:, m:, :m].mT
     first = _balanced_blocks(H * ~small, A)
     return first * equilibrate(first[:, :, None] * size * first[:, None, :], ignore=ignore)

@@ -74,19 +74,22 @@ def has_kink(instance: Instance, y: Float[Tensor, "b m"], lam: Float[Tensor, "b 
         bend = _curvatures(instance, y, lam, direction)
         slopes = torch.cat([forces, bend, instance.jacobian_product(y, direction)], dim=1)
         for measure, size in ((_gradients, slopes), (_curvatures, bend)):
-            base, jump = (_jump(instance, y, lam, direction, measure, r) for r in (reach, reach / 8))
-            seems = (jump > 0.5 * base) & (jump > 1e3 * root_eps(y.dtype) * size.abs().amax(1)) & ~found
+            wide, narrow = (_sides(instance, y, lam, direction, measure, r) for r in (reach, reach / 8))
+            base, jump = ((ahead - behind).abs().amax(1) for ahead, behind in (wide, narrow))
+            drift = torch.stack([(far - near).abs().amax(1) for far, near in zip(wide, narrow, strict=True)]).amax(0)
+            seems = (jump > 0.5 * base) & (drift < 0.5 * jump)  # each side by itself is smooth
+            seems &= (jump > 1e3 * root_eps(y.dtype) * size.abs().amax(1)) & ~found
             if bool(seems.any()):
                 there = (instance.take(seems), y[seems], lam[seems], direction[seems])
                 found[seems] = _stays(*there, measure, reach / 8, jump[seems])
     return found
 
 
-def _jump(
+def _sides(
     instance: Instance, y: Tensor, lam: Tensor, direction: Tensor, measure: Measure, reach: float
-) -> Float[Tensor, " b"]:
+) -> tuple[Tensor, Tensor]:
     ahead, behind = (measure(instance, y + r * direction, lam, direction) for r in (reach, -reach))
-    return (ahead - behind).abs().amax(1)
+    return ahead, behind
 
 
 def _stays(
@@ -97,7 +100,8 @@ def _stays(
     open_ = kink.clone()
     while reach > 64 * torch.finfo(y.dtype).eps and bool(open_.any()):
         reach /= 8
-        now = _jump(instance, y, lam, direction, measure, reach)
+        ahead, behind = _sides(instance, y, lam, direction, measure, reach)
+        now = (ahead - behind).abs().amax(1)
         kink &= ~(open_ & (now <= 0.5 * jump) & (now >= jump / 64))
         open_ &= ~(now <= 0.5 * jump)
         jump = now

@@ -9,8 +9,9 @@ import torch
 from tacit.implicit.kkt import linearise
 from tacit.implicit.nonsmooth import has_kink
 from tacit.implicit.policy import Implicit
+from tacit.implicit.vjp import pull_back_rows
 from tacit.linalg import reduced_inertia
-from tacit.problem import Flag, Instance
+from tacit.problem import Flag, Instance, flatten_samples, is_differentiable
 from tacit.problem.active_set import RowState
 from tacit.problem.flags import MEANING
 from tacit.problem.letters import letters
@@ -110,4 +111,15 @@ def examine_regularity(
         kink = torch.zeros_like(settled)
         kink[settled] = has_kink(instance.take(settled), y[settled], lam[settled])
         flags = flags | kink.to(torch.int64) * int(Flag.NONSMOOTH)
+        flags = flags | (settled & ~_has_finite_pull(instance, y, lam)).to(torch.int64) * int(Flag.NONFINITE)
     return flags, known.factor.rcond, known.keep.sum(1), torch.where(weak, with_weak, least)
+
+
+def _has_finite_pull(instance: Instance, y: Tensor, lam: Tensor) -> Tensor:
+    """Whether the derivatives in the inputs, B and C, are finite, `(b,)`: one product with them tells."""
+    positions = [i for i, value in enumerate(instance.values) if is_differentiable(value)]
+    w = y.new_ones((*y.shape[:1], instance.m + instance.r, 1))
+    finite = torch.ones(instance.batch, dtype=torch.bool, device=y.device)
+    for rows in pull_back_rows(instance, y, lam, w, positions):
+        finite &= flatten_samples(rows).isfinite().all(1)
+    return finite

@@ -17,7 +17,7 @@ from tacit.node.concrete import concrete
 from tacit.node.envelope import envelope
 from tacit.node.examine import examine
 from tacit.node.locate import Located, Search, locate
-from tacit.node.rule import differentiable
+from tacit.node.rule import differentiable, finite_samples
 from tacit.node.specification import Rule
 from tacit.node.transforms import full_precision, is_dual, is_transformed
 from tacit.options import check_choice
@@ -167,10 +167,14 @@ def _jacobian_blocks(rule: Rule, found: Located, y: Tensor, lam: Tensor) -> tupl
         seen = examine(
             rule, bound.tensors, y, lam, found.state, found.failed, refuse=False, explicit=live, report=_silence
         )
+        if seen.hopeless:  # nothing finite to stand in for what is not
+            return tuple(y.new_zeros((*shape, *shapes[i])) if i in floating else None for i in own)
         instance = rule.instance(seen.tensors, y)
         eye = torch.eye(instance.m + instance.r, instance.m, dtype=y.dtype, device=y.device)
         W = seen.solve(instance, eye.expand(y.shape[0], *eye.shape), attached=live)
         rows = pull_back_rows(instance, flatten_samples(seen.y), seen.lam, W, floating)
+        finite = finite_samples(rows) if rows else None  # where a derivative in x is infinite, there is none
+        rows = tuple(torch.where(finite.reshape(-1, *(1,) * (row.dim() - 1)), row, 0.0) for row in rows)
         blocks = {i: block.reshape((*shape, *shapes[i])) for i, block in zip(floating, rows, strict=True)}
     return tuple(blocks.get(i) for i in own)
 

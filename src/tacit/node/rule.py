@@ -8,19 +8,21 @@ for nested forward derivatives of a custom function.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from tacit.errors import GradientError
-from tacit.implicit import attach, pull_back
-from tacit.node.examine import examine
+from tacit.implicit import attach, pull_back, pull_back_rows
+from tacit.node.examine import Examination, examine
 from tacit.node.specification import Rule
 from tacit.node.transforms import forward_mode_order, full_precision, is_transformed
-from tacit.problem import flatten_samples
+from tacit.node.warn import report_flags
+from tacit.problem import Flag, Instance, flatten_samples
 from tacit.shapes import Tensor
 
-__all__ = ["differentiable", "saved_tensors"]
+__all__ = ["differentiable", "finite_samples", "saved_tensors"]
 
 
 def differentiable(rule: Rule, y: Tensor, lam: Tensor, state: Tensor, failed: Tensor) -> tuple[Tensor, Tensor]:
@@ -127,4 +129,23 @@ def _pull_back(
         v = torch.cat([v, torch.where(seen.keep, -grads[1], 0.0)], dim=1)
     w = seen.solve(instance, v[..., None], attached=attached)[..., 0]
     positions = [rule.bound.tensor_positions[i] for i in needed]
-    return pull_back(instance, flatten_samples(seen.y), seen.lam, w, positions)
+    found = pull_back(instance, flatten_samples(seen.y), seen.lam, w, positions)
+    if is_transformed() or all(bool(g.isfinite().all()) for g in found):
+        return found
+    return _without_infinite(rule, instance, seen, w, positions)
+
+
+def _without_infinite(
+    rule: Rule, instance: Instance, seen: Examination, w: Tensor, positions: list[int]
+) -> tuple[Tensor, ...]:
+    """The gradient, zero for samples where a derivative in x is infinite; a shared input's sums those of the others."""
+    rows = [g[:, 0] for g in pull_back_rows(instance, flatten_samples(seen.y), seen.lam, w[..., None], positions)]
+    finite = finite_samples(rows) | ~w.isfinite().all(1)  # what came in as NaN goes out as NaN
+    report_flags(~finite * int(Flag.NONFINITE), rule.policy)
+    kept = [torch.where(finite.reshape(-1, *(1,) * (g.dim() - 1)), g, 0.0) for g in rows]
+    return tuple(g if instance.in_dims[i] == 0 else g.sum(0) for i, g in zip(positions, kept, strict=True))
+
+
+def finite_samples(rows: Sequence[Tensor]) -> Tensor:
+    """Which samples are finite in all of these."""
+    return torch.stack([flatten_samples(g).isfinite().all(1) for g in rows]).all(0)
