@@ -30,7 +30,7 @@ _GAP = 3.0  # alphas to which longer gaps of a row are shrunk: over 2, nothing i
 _FAR = 1e4  # alphas from 0 up to which the quick windows round well
 
 
-def total(rows: Rows, weight: Rows | None) -> Column:
+def total(rows: Float[Tensor, "*r n"], weight: Float[Tensor, "*#r n"] | None) -> Float[Tensor, "*r 1"]:
     """Return the (weighted) sum of each row."""
     return (rows if weight is None else rows * weight).sum(-1, keepdim=True)
 

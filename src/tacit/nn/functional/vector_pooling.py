@@ -12,6 +12,7 @@ Claim keys: DDN[robust-pooling], DDN[unconstrained].
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -117,7 +118,7 @@ def _pool(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> Vector:
         sound = sound & (fixed[2] >= 0).all(-1, keepdim=True)
         heavy = fixed[2].sum(-1, keepdim=True) > 0
         usable = sound & heavy
-        y = _search(torch.where(usable[..., None], fixed[0], 0.0), fixed[1], fixed[2], penalty)
+        y = _Found.apply(torch.where(usable[..., None], fixed[0], 0.0), fixed[1], fixed[2], penalty)
     # Sets that cannot be pooled take part as zeros, so that no NaN of theirs reaches an alpha that others share.
     x = torch.where(usable[..., None], x, 0.0)
     alpha, weight = torch.where(usable, alpha, alpha.detach()), torch.where(usable, weight, 1.0)
@@ -167,6 +168,31 @@ def _newton(x: Sets, alpha: Column, weight: Weights, u: Vector, penalty: Penalty
     singular = (spectrum.abs().amin(-1) <= 32 * torch.finfo(x.dtype).eps)[:, None, None] | ~finite
     solved = torch.linalg.solve_ex(torch.where(singular, eye, scaled), gradient[..., None])[0]
     return torch.where(singular, 0.0, solved / torch.where(finite, size, 1.0))[..., 0]
+
+
+class _Found(torch.autograd.Function):
+    """The search, which may look at values, as one operation: mapped sets are more sets."""
+
+    @staticmethod
+    def forward(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> Vector:
+        return _search(x, alpha, weight, penalty)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Vector) -> None:
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def backward(ctx: Any, v: Tensor) -> tuple[None, ...]:
+        return None, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], x: Any, alpha: Any, weight: Any, penalty: Any) -> Any:
+        def flat(part: Tensor, at: int | None) -> Tensor:
+            wide = part.movedim(at, 0) if at is not None else part.expand(info.batch_size, *part.shape)
+            return wide.flatten(0, 1)
+
+        y = _Found.apply(*(flat(part, at) for part, at in zip((x, alpha, weight), in_dims, strict=False)), penalty)
+        return y.unflatten(0, (info.batch_size, -1)), 0
 
 
 def _search(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> Vector:
