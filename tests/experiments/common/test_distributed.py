@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 
 import pytest
 import torch
 
 from experiments.common import toy
+from experiments.processes import several
 from tacit.errors import OptionError
 from tacit.experiments.common.checkpoint import Checkpoints
 from tacit.experiments.common.distributed import World, pick_device
@@ -44,10 +47,10 @@ def test_a_device_that_does_not_exist_is_refused(name):
 
 def test_two_processes_train_to_what_one_trains_to_in_double_precision(tmp_path):
     """Eighteen steps with batch normalisation: gradients that differed would have led elsewhere."""
-    options = {"dtype": "float64", "dropout": 0.0, "epochs": 2}
+    options = {"dtype": torch.float64, "dropout": 0.0, "epochs": 2}
     processes = toy.start(tmp_path / "two", 2, **options)
-    toy.train(tmp_path / "one", **{**options, "dtype": torch.float64})
-    assert [toy.end(process)[0] for process in processes] == [0, 0]
+    toy.train(tmp_path / "one", **options)
+    assert [process.end()[0] for process in processes] == [0, 0]
     one, two = (Checkpoints(tmp_path / name).load() for name in ("one", "two"))
     for name, value in one["model"].items():
         torch.testing.assert_close(two["model"][name], value, rtol=1e-12, atol=1e-12)
@@ -60,24 +63,62 @@ def test_two_processes_train_to_what_one_trains_to_in_double_precision(tmp_path)
 def test_a_lost_worker_ends_the_other_in_time_with_a_word_and_a_whole_checkpoint(tmp_path, fault):
     began = time.monotonic()
     processes = toy.start(tmp_path, 2, timeout=10, **{fault: [1, 1, 3]})
-    code, said = toy.end(processes[0])
+    code, said = processes[0].end()
     assert code != 0
     assert time.monotonic() - began < 60
     processes[1].kill()
-    toy.end(processes[1])
+    assert processes[1].end()[0] == -signal.SIGKILL
     assert "WorkerLostError" in said and "lost another one" in said and "--resume" in said
     state = Checkpoints(tmp_path).load()
     assert (state["epoch"], state["step"]) == (1, 0)
 
 
+def test_two_processes_stop_together_where_one_is_asked_to_and_go_on_to_the_same_end(tmp_path):
+    """Epochs are short: that they agree now and then must not mean never."""
+    for process in toy.start(tmp_path / "whole", 2, epochs=4):
+        assert process.end()[0] == 0
+    stopped = toy.start(tmp_path / "cut", 2, epochs=4, stop=[1, 1, 2])
+    for process in stopped:
+        code, said = process.end()
+        assert code == 1 and "Interrupted: Stopped after" in said and "--resume goes on" in said
+    assert Checkpoints(tmp_path / "cut").load()["epoch"] < 4
+    for process in toy.start(tmp_path / "cut", 2, epochs=4, resume=True):
+        assert process.end()[0] == 0
+    whole, cut = (Checkpoints(tmp_path / name).load()["model"] for name in ("whole", "cut"))
+    assert all(torch.equal(cut[name], value) for name, value in whole.items())
+
+
+def test_processes_that_do_not_see_the_same_folder_are_told(tmp_path):
+    toy.train(tmp_path / "0", epochs=1)
+    for process in several(2, train_in_a_folder_of_ones_own, tmp_path):
+        code, said = process.end()
+        assert code != 0 and "All processes have to see the same folder" in said
+
+
+def train_in_a_folder_of_ones_own(folder):
+    toy.train(folder / os.environ["RANK"], resume=True)
+
+
+def test_what_one_process_found_all_know(tmp_path):
+    for process in several(3, find, tmp_path):
+        assert process.end()[0] == 0
+    assert [(tmp_path / str(rank)).read_text() for rank in range(3)] == ["0 1 2 all"] * 3
+
+
+def find(folder):
+    with World.start("cpu", 60) as world:
+        found = world.union({"all", str(world.rank)})
+        (folder / str(world.rank)).write_text(" ".join(sorted(found)))
+
+
 @pytest.mark.slow
 def test_two_processes_that_are_resumed_end_as_two_that_were_not(tmp_path):
     for process in toy.start(tmp_path / "whole", 2):
-        assert toy.end(process)[0] == 0
+        assert process.end()[0] == 0
     first, second = toy.start(tmp_path / "cut", 2, die=[1, 1, 3], timeout=10)
-    assert toy.end(second)[0] != 0 and toy.end(first)[0] != 0
+    assert second.end()[0] != 0 and first.end()[0] != 0
     for process in toy.start(tmp_path / "cut", 2, resume=True):
-        code, said = toy.end(process)
+        code, said = process.end()
         assert code == 0, said
     whole, cut = (Checkpoints(tmp_path / name).load()["model"] for name in ("whole", "cut"))
     assert all(torch.equal(cut[name], value) for name, value in whole.items())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+import signal
+import time
 
 import pytest
 
+from experiments.processes import Process
 from tacit.experiments.common.errors import DataError, TrainingError
 from tacit.experiments.common.files import alone_in, read_json, write_bytes, write_json
 
@@ -24,19 +25,22 @@ def test_what_is_no_json_is_named(tmp_path):
 
 
 def test_a_second_process_is_kept_out_until_the_first_ends_however_it_ends(tmp_path):
-    """Locks are had by a process: the second has to be one."""
-    script = "import sys, time\nfrom pathlib import Path\nfrom tacit.experiments.common.files import alone_in\n"
-    script += f"with alone_in(Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(60)"
-    holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    try:
-        assert holder.stdout.readline() == "in\n"
-        with pytest.raises(TrainingError, match="Another process is training in"), alone_in(tmp_path):
-            pytest.fail("let in")
-    finally:
-        holder.kill()
-        holder.communicate()
+    """Locks are had by a process: the other has to be one."""
+    holder = Process(hold, tmp_path)
+    while not (tmp_path / "held").exists():
+        time.sleep(0.01)
+    with pytest.raises(TrainingError, match="Another process is training in"), alone_in(tmp_path):
+        pytest.fail("let in")
+    holder.kill()
+    assert holder.end()[0] == -signal.SIGKILL
     with alone_in(tmp_path):
         pass
+
+
+def hold(folder):
+    with alone_in(folder):
+        (folder / "held").touch()
+        time.sleep(60)
 
 
 def test_a_crash_before_the_move_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):

@@ -143,16 +143,16 @@ def killed_and_resumed(folder, delays, **options):
         (process,) = toy.start(folder, resume=True, save_every=1, **options)
         time.sleep(delay)
         process.kill()
-        kills += toy.end(process)[0] == -signal.SIGKILL
+        kills += process.end()[0] == -signal.SIGKILL
     (process,) = toy.start(folder, resume=True, **options)
-    code, said = toy.end(process)
+    code, said = process.end()
     assert code == 0, said
     return kills
 
 
 def test_a_killed_process_continues_to_the_same_bits(whole, tmp_path):
     (process,) = toy.start(tmp_path, die=[0, 1, 3], save_every=2)
-    assert toy.end(process)[0] == -signal.SIGKILL
+    assert process.end()[0] == -signal.SIGKILL
     assert Checkpoints(tmp_path).load()["step"] == 2
     toy.train(tmp_path, resume=True)
     assert_same(end_of(tmp_path), end_of(whole))
@@ -202,10 +202,10 @@ def test_fifteen_kills_at_random_moments_change_no_bit(tmp_path):
     """Each life is long enough to load torch and take some steps; the epochs outlast all of them."""
     options = {"epochs": 60, "slow": 0.05}
     (process,) = toy.start(tmp_path / "whole", epochs=60)
-    assert toy.end(process)[0] == 0
+    assert process.end()[0] == 0
     (process,) = toy.start(tmp_path / "timed", epochs=0)
     began = time.monotonic()
-    toy.end(process)
+    process.end()
     start_up = time.monotonic() - began
     draw = random.Random(0)
     delays = [1.2 * start_up + draw.uniform(0, 1.0) for _ in range(15)]
@@ -235,7 +235,7 @@ def test_a_crash_during_a_save_changes_no_bit(whole, tmp_path, monkeypatch, mome
 @pytest.mark.parametrize("moment", range(5))
 def test_a_kill_during_a_save_changes_no_bit(whole, tmp_path, moment):
     (process,) = toy.start(tmp_path, cut=[2, moment])
-    assert toy.end(process)[0] == -signal.SIGKILL
+    assert process.end()[0] == -signal.SIGKILL
     toy.train(tmp_path, resume=True)
     assert_same(end_of(tmp_path), end_of(whole))
 

@@ -1,28 +1,21 @@
-"""A small training for the tests of the loop, and a way to run it in processes of its own.
-
-`python toy.py FOLDER JSON` trains; JSON holds the options of `train`. Under WORLD_SIZE it is one process of several.
-"""
+"""A small training for the tests of the loop, and a way to run it in processes of its own."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import torch
 
+from experiments.processes import Process, several
 from tacit.experiments.common import checkpoint
 from tacit.experiments.common.distributed import World
 from tacit.experiments.common.loop import Task, fit
 from tacit.experiments.common.metrics import top_k
 from tacit.experiments.common.seeds import generator
 
-ROOT = Path(__file__).resolve().parents[3]
 BATCH, STEPS = 12, 6
 
 
@@ -102,8 +95,14 @@ def kill_myself():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def train(folder, *, resume=False, save_every=0, timeout=60, die=None, hang=None, slow=0.0, cut=None, **options):
-    """Train the toy; `die` and `hang` are the (rank, epoch, step) at which a process goes wrong, `cut` which save."""
+def train(
+    folder, *, resume=False, save_every=0, timeout=60, die=None, hang=None, stop=None, slow=0.0, cut=None, **options
+):
+    """Train the toy.
+
+    `die`, `hang` and `stop` are the (rank, epoch, step) at which a process is killed, hangs, or is asked to stop; `cut`
+    says within which save it is killed, and where.
+    """
     if cut:
         cut_save(*cut, kill_myself)
     with World.start("cpu", timeout) as world:
@@ -112,6 +111,8 @@ def train(folder, *, resume=False, save_every=0, timeout=60, die=None, hang=None
             time.sleep(slow)
             if die and [world.rank, epoch, step] == list(die):
                 kill_myself()
+            if stop and [world.rank, epoch, step] == list(stop):
+                signal.raise_signal(signal.SIGTERM)
             if hang and [world.rank, epoch, step] == list(hang):
                 time.sleep(600)
 
@@ -120,31 +121,10 @@ def train(folder, *, resume=False, save_every=0, timeout=60, die=None, hang=None
         return task
 
 
-def start(folder, size=1, **options) -> list[subprocess.Popen]:
+def start(folder, size=1, **options) -> list[Process]:
     """Start the toy in `size` processes."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    common = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    return [
-        subprocess.Popen(
-            [sys.executable, __file__, str(folder), json.dumps(options)],
-            env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(size)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(size)
-    ]
+    return several(size, _train, str(folder), options)
 
 
-def end(process: subprocess.Popen, limit: float = 120) -> tuple[int, str]:
-    """Wait for a process; return its code and what it said."""
-    said, _ = process.communicate(timeout=limit)
-    return process.returncode, said
-
-
-if __name__ == "__main__":
-    options = json.loads(sys.argv[2])
-    options["dtype"] = getattr(torch, options.get("dtype", "float32"))
-    train(sys.argv[1], **options)
+def _train(folder, options):
+    train(folder, **options)

@@ -1,11 +1,9 @@
-"""The gradient of one batch of a projected ResNet-18, in double precision, alone or as one process of several.
-
-`python shared_gradient.py FILE` saves the gradients, the running statistics and the scores of the validation images.
-"""
+"""The gradient of one batch of a projected ResNet-18, in double precision, alone or as one process of several."""
 
 from __future__ import annotations
 
-import sys
+import os
+from pathlib import Path
 
 import torch
 
@@ -18,7 +16,7 @@ CONFIG = Config(model="l2-ball", radius=3.0, images=24, batch=12, width=2, size=
 
 
 def gradient() -> dict[str, torch.Tensor]:
-    """Return what one step leaves behind."""
+    """Return the gradients, the running statistics and the scores of the validation images after one step."""
     with World.start("cpu", 60) as world:
         train_set, val_set = image_sets(CONFIG)
         model = world.prepare(model_of(CONFIG, 10)).double()
@@ -31,6 +29,6 @@ def gradient() -> dict[str, torch.Tensor]:
         return found
 
 
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    torch.save(gradient(), sys.argv[1])
+def save(folder: Path) -> None:
+    """Write what `gradient` returns to a file named after the process."""
+    torch.save(gradient(), folder / f"{os.environ['RANK']}.pt")

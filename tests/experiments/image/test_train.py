@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 from experiments.image import shared_gradient
 from experiments.image.samples import packed
+from experiments.processes import several
 from tacit.errors import OptionError
 from tacit.experiments.common.checkpoint import Checkpoints
-from tacit.experiments.common.errors import CheckpointError
+from tacit.experiments.common.errors import CheckpointError, ConfigError
 from tacit.experiments.common.files import read_json
 from tacit.experiments.image import train as module
 from tacit.experiments.image.config import Config
 from tacit.experiments.image.train import evaluate, feed_of, image_sets, model_of, train
 
-SOURCE = str(Path(__file__).resolve().parents[3] / "src")
 TINY = Config(images=60, epochs=2, batch=20, width=2, device="cpu", workers=1, size=16)
 
 
@@ -65,15 +60,22 @@ def test_a_training_that_was_cut_off_continues_to_the_same_bits(tmp_path, monkey
 
 
 def test_a_folder_with_a_training_of_other_options_is_refused(tmp_path):
-    train(TINY, tmp_path, quiet=True)
+    result = train(TINY, tmp_path, quiet=True)
+    with pytest.raises(ConfigError, match=r"is finished, under other options: lr was 0\.1 and is 0\.2"):
+        train(dataclasses.replace(TINY, lr=0.2), tmp_path, resume=True, quiet=True)
+    (tmp_path / "result.json").unlink()
     with pytest.raises(CheckpointError, match=r"lr was 0\.1 and is 0\.2"):
         train(dataclasses.replace(TINY, lr=0.2), tmp_path, resume=True, quiet=True)
+    again = train(TINY, tmp_path, resume=True, quiet=True)
+    assert again["reliability"] == result["reliability"]
+    assert train(TINY, tmp_path, resume=True) == read_json(tmp_path / "result.json")
 
 
 def test_a_training_does_not_go_on_with_other_images(tmp_path):
     train(dataclasses.replace(TINY, data=str(packed(tmp_path / "a.npz", [0, 1, 2] * 8, [0]))), tmp_path, quiet=True)
     other = dataclasses.replace(TINY, data=str(packed(tmp_path / "b.npz", [0, 1, 2] * 9, [0])))
     with pytest.raises(CheckpointError, match=r"data was '24 images of .* and is '27 images of"):
+        (tmp_path / "result.json").unlink()
         train(other, tmp_path, resume=True, quiet=True)
 
 
@@ -117,18 +119,8 @@ def test_figures_are_learnt(tmp_path):
 
 def test_two_processes_have_the_gradients_statistics_and_scores_of_one(tmp_path):
     alone = shared_gradient.gradient()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    place = {"PYTHONPATH": SOURCE, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, shared_gradient.__file__, str(tmp_path / f"{rank}.pt")],
-            env={**os.environ, **place, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-        )
-        for rank in range(2)
-    ]
-    assert [process.wait(120) for process in processes] == [0, 0]
+    processes = several(2, shared_gradient.save, tmp_path)
+    assert [process.end()[0] for process in processes] == [0, 0]
     for rank in range(2):
         found = torch.load(tmp_path / f"{rank}.pt")
         assert found.keys() == alone.keys() and "fc.normalise.running_var" in found

@@ -11,5 +11,6 @@ logs.py         `Log`: one row an epoch, in CSV and (where installed) TensorBoar
 progress.py     `Progress`: a bar in a terminal, plain lines elsewhere
 jobs.py         `Job` and `run_jobs`: a table is a list of runs, each in its folder, claimed by a lock file
 report.py       `provenance`, `markdown`, `write_table`
+figures.py      `pyplot()`: matplotlib, or how to install it
 seeds.py        `seed_of`, `generator`: random numbers that depend on where one is, not on what came before
 """

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,6 +85,11 @@ class World:
         try:
             with _workers_watched():
                 yield cls(place, dist.get_rank(), dist.get_world_size())
+        except WorkerLostError:
+            # torchrun asks the others to end as soon as one has died; what happened is still to be said.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            raise
         finally:
             # gloo's threads need the interpreter's lock to let go of the last tensors they sent; whoever drops the last
             # reference to the group holds that lock while joining them, and both would wait for ever.

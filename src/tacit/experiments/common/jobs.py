@@ -32,7 +32,7 @@ from tacit.experiments.common.errors import ConfigError, TrainingError
 from tacit.experiments.common.files import read_json
 from tacit.experiments.common.logs import read_log
 
-__all__ = ["Claim", "Job", "results", "run_jobs"]
+__all__ = ["Claim", "Job", "finished", "results", "run_jobs"]
 
 STALE = 300.0  # seconds without a sign of life after which a claim is void
 
@@ -129,6 +129,24 @@ def _now(folder: Path) -> float:
         probe.unlink(missing_ok=True)
 
 
+def finished(folder: Path, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what a finished run left in `result.json`, or None where there is none.
+
+    Raises:
+        ConfigError: it was done under other options than are wanted, of those that are named.
+    """
+    path = folder / "result.json"
+    if not path.exists():
+        return None
+    result: dict[str, Any] = read_json(path)
+    if wanted:
+        had = {**result["config"], "data": result.get("data", wanted.get("data"))}
+        changed = differences({key: had.get(key) for key in wanted}, wanted)
+        if changed:
+            raise ConfigError(f"{folder} is finished, under other options: {changed}. Choose another folder.")
+    return result
+
+
 def results(jobs: Sequence[Job], folder: Path) -> dict[str, Any]:
     """Return the results of those jobs that are finished, by name."""
     found = {}
@@ -163,11 +181,8 @@ def run_jobs(
     """
     if workers < 1 or (limit is not None and not limit > 0):
         raise OptionError(f"Runs expect at least 1 worker and a positive time; received {workers} and {limit}.")
-    for name, result in results(jobs, folder).items():
-        wanted = next(job.config for job in jobs if job.name == name)
-        changed = differences({key: result["config"].get(key) for key in wanted}, wanted) if wanted else ""
-        if changed:
-            raise ConfigError(f"{folder / name} is finished, under other options: {changed}. Choose another folder.")
+    for job in jobs:
+        finished(folder / job.name, job.config)
     with _Shift(folder, workers, limit, say) as shift:
         shift.work([job for job in jobs if not (folder / job.name / "result.json").exists()])
     if shift.failed:

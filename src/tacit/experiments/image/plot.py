@@ -6,8 +6,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import MissingDependencyError
 from tacit.experiments.common.errors import DataError
+from tacit.experiments.common.figures import pyplot
 from tacit.experiments.image.table import PAPER, by_model
 
 __all__ = ["draw", "pooled"]
@@ -22,13 +22,7 @@ def draw(found: dict[str, Any], folder: Path) -> list[Path]:
     runs = by_model(found)
     if not runs:
         raise DataError("There are no finished runs to draw. Train some first: tacit image table")
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingDependencyError("Figures need matplotlib: pip install 'tacit[plot]'.") from None
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    plt = pyplot()
     style: dict[Any, Any] = {
         **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"), INK),
         "axes.spines.top": False,
@@ -42,7 +36,7 @@ def draw(found: dict[str, Any], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, figure_of in (("measures", _measures), ("reliability", _reliability)):
-        with matplotlib.rc_context(style):
+        with plt.rc_context(style):
             figure = figure_of(plt, runs)
             paths.append(folder / f"{name}.svg")
             figure.savefig(paths[-1], metadata={"Date": None})

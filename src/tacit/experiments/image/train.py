@@ -15,6 +15,7 @@ from tacit.experiments.common.config import to_dict
 from tacit.experiments.common.distributed import World
 from tacit.experiments.common.errors import CheckpointError, DataError
 from tacit.experiments.common.files import write_json
+from tacit.experiments.common.jobs import finished
 from tacit.experiments.common.loop import Task, fit
 from tacit.experiments.common.report import provenance
 from tacit.experiments.common.seeds import seed_of
@@ -79,8 +80,14 @@ def loss(model: torch.nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, 
 
 
 def train(config: Config, folder: Path, *, resume: bool = False, quiet: bool = False) -> dict[str, Any]:
-    """Train by the configuration, measure, write `folder/result.json` and return what it holds."""
+    """Train by the configuration, measure, write `folder/result.json` and return what it holds.
+
+    A finished run is not repeated: its result is returned.
+    """
     config = config.filled()
+    done = finished(folder, what_decides(config)) if resume else None
+    if done is not None:
+        return done
     with World.start(config.device, config.timeout) as world:
         about = provenance(world.device, seed=config.seed)  # of the code as it is now
         train_set, val_set = image_sets(config)

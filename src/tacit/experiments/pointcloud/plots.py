@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from tacit.errors import MissingDependencyError
+from tacit.experiments.common.figures import pyplot
 from tacit.experiments.common.seeds import generator
 from tacit.experiments.pointcloud.batches import Batch, draw
 from tacit.experiments.pointcloud.config import POOLINGS
@@ -39,7 +39,7 @@ def curves(
 
     `cells` maps (pooling, share, "top1" or "mAP") to figures in %, one a seed; several show their spread.
     """
-    plt = _pyplot()
+    plt = pyplot()
     figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.7), sharey=True, constrained_layout=True)
     for axis, metric, name in zip(axes, ("top1", "mAP"), ("top-1 accuracy in %", "mean average precision × 100")):
         for pooling in POOLINGS:
@@ -144,7 +144,7 @@ def _grid(
     rings: Sequence[Tensor] | None = None,
 ) -> None:
     """Draw clouds in rows and columns, seen from a little above; the second axis is up."""
-    plt = _pyplot()
+    plt = pyplot()
     figure, axes = plt.subplots(
         len(panels),
         len(titles),
@@ -177,18 +177,7 @@ def _grid(
     _save(figure, path)
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingDependencyError("Figures need matplotlib: pip install 'tacit[plot]'.") from None
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt
-
-
 def _save(figure: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
-    _pyplot().close(figure)
+    pyplot().close(figure)

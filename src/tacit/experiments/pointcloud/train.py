@@ -15,10 +15,10 @@ from typing import Any
 import torch
 
 from tacit.experiments.common.checkpoint import write_checkpoint
-from tacit.experiments.common.config import differences, to_dict
+from tacit.experiments.common.config import to_dict
 from tacit.experiments.common.distributed import World
-from tacit.experiments.common.errors import ConfigError
-from tacit.experiments.common.files import read_json, write_json
+from tacit.experiments.common.files import write_json
+from tacit.experiments.common.jobs import finished
 from tacit.experiments.common.logs import read_log
 from tacit.experiments.common.loop import Task, fit
 from tacit.experiments.common.report import provenance
@@ -40,11 +40,11 @@ def train(
 
     `how` are the options of `fit` (resume, save_every, tensorboard, quiet), and `compile`.
     """
-    path = folder / "result.json"
     train_set, test_set = (part.spread(config.clouds).to(world.device) for part in (train_set, test_set))
     data = f"{len(train_set)} clouds of the classes {', '.join(train_set.classes)}"
-    if path.exists() and how.get("resume"):
-        return _finished(path, {**to_dict(config), "data": data})
+    done = finished(folder, {**to_dict(config), "data": data}) if how.get("resume") else None
+    if done is not None:
+        return done
     torch.set_float32_matmul_precision("high" if config.tf32 else "highest")
     torch.backends.cudnn.allow_tf32 = config.tf32
     task = task_of(train_set, test_set, config, world)
@@ -66,7 +66,7 @@ def train(
         write_json(folder / "config.json", to_dict(config))
         state = {"model": task.model.state_dict(), "config": to_dict(config), "classes": list(train_set.classes)}
         write_checkpoint(folder / "model.pt", state)
-        write_json(path, {**result, "log": read_log(folder)})
+        write_json(folder / "result.json", {**result, "log": read_log(folder)})
     return result
 
 
@@ -102,11 +102,3 @@ def _loss(model: torch.nn.Module, batch: Batch) -> tuple[Tensor, Mapping[str, Te
     scores = model(batch.points, batch.mask)
     hits = (scores.detach().argmax(1) == batch.labels).float().mean()
     return torch.nn.functional.cross_entropy(scores, batch.labels), {"accuracy": hits}
-
-
-def _finished(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    result: dict[str, Any] = read_json(path)
-    changed = differences({**result["config"], "data": result.get("data", config["data"])}, config)
-    if changed:
-        raise ConfigError(f"{path} is of a run with other options: {changed}. Choose another folder.")
-    return result
