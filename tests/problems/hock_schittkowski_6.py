@@ -250,6 +250,7 @@ PROBLEMS: tuple[TestProblem, ...] = (
         start=(-0.4, 0.5, 0.2, -8.0, 0.002, -0.05),
         p=1,
         q=12,
+        f=-0.90807475904,
         nonconvex=True,
     ),
     define(
@@ -367,6 +368,7 @@ PROBLEMS: tuple[TestProblem, ...] = (
         x=(1.0,),
         start=[1.0] * 9,
         q=14,
+        kind="singular",
         nonconvex=True,
     ),
     define(
@@ -378,6 +380,7 @@ PROBLEMS: tuple[TestProblem, ...] = (
         start=(0.5, 0.8, 0.9, 0.1, 0.14, 0.5, 489.0, 80.0, 650.0, 450.0, 150.0, 150.0, 150.0),
         q=41,
         f=97.588409,
+        kind="dependent",
         nonconvex=True,
         spread=0.005,
     ),

@@ -44,6 +44,17 @@ def test_every_published_solution_is_reached(given: TestProblem) -> None:
     check(given)
 
 
+VALUED = [given for given in PROBLEMS.values() if given.y is None and given.f is not None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", VALUED, ids=[given.name for given in VALUED])
+def test_every_published_value_is_reached_where_only_that_is_known(given: TestProblem) -> None:
+    instance, found = solve(given)
+    assert (found.status == Status.CONVERGED).all()
+    assert abs(instance.objective(found.u)[0] - given.f) <= max(1e-5 * abs(given.f), 1e-12)  # printed with six digits
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("given", PROBLEMS.values(), ids=PROBLEMS.keys())
 def test_what_is_called_converged_is_feasible_and_stationary(given: TestProblem) -> None:
