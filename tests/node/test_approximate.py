@@ -78,3 +78,28 @@ def test_a_newton_step_knows_constraints():
     v = torch.cos(torch.arange(y.numel(), dtype=y.dtype)).reshape(y.shape)
     expected = torch.einsum("bm,bmn->bn", v, jacobian(case, case.x))
     torch.testing.assert_close(gradient(y, x)[0], expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"gradient": tacit.Truncated(terms=20)},
+        {"gradient": tacit.OneStep()},
+        {"gradient": tacit.OneStep(newton=True)},
+        {"gradient": tacit.Unrolled(), "solver": tacit.solvers.GradientDescent(rate=0.3)},
+        {"gradient": tacit.Unrolled(steps=3), "solver": tacit.solvers.GradientDescent(rate=0.3)},
+    ],
+    ids=lambda options: str(options["gradient"]),
+)
+def test_a_sample_of_nan_leaves_the_gradient_of_what_all_share_alone(options: dict):
+    problem = tacit.Problem(lambda w, x, u: 0.5 * (u - w * x).square().sum())
+    x = inputs(3)
+
+    def shared(x: torch.Tensor) -> torch.Tensor:
+        w = torch.ones(3, dtype=torch.float64).requires_grad_()
+        y = tacit.argmin(problem, w, x, start=torch.zeros_like(x), in_dims=(None, 0), on_failure="ignore", **options)
+        return torch.autograd.grad(y[[0, -1]].sum(), w)[0]
+
+    broken = x.clone()
+    broken[1] = torch.nan
+    torch.testing.assert_close(shared(broken), shared(x), rtol=1e-12, atol=1e-12)

@@ -268,3 +268,11 @@ def test_tensors_are_found_once_and_replaced_wherever_they_are_used():
     assert_close(lifted.equality(other, point, point), torch.stack([point[0], other[1]]))
     assert declare_captured(problem, ()) is problem
     assert lifted.inequality is None
+
+
+def test_a_tensor_inside_of_a_shared_argument_gets_its_gradient():
+    problem = tacit.Problem(lambda x, how, u: (u - how["weights"][0] * x).square().sum())
+    x = inputs()
+    w = torch.ones(3, dtype=torch.float64).requires_grad_()
+    y = tacit.argmin(problem, x, {"weights": [w]}, start=x, in_dims=(0, None))
+    torch.testing.assert_close(torch.autograd.grad(y.sum(), w)[0], x.sum(0))

@@ -173,7 +173,7 @@ def _jacobian_blocks(rule: Rule, found: Located, y: Tensor, lam: Tensor) -> tupl
         eye = torch.eye(instance.m + instance.r, instance.m, dtype=y.dtype, device=y.device)
         W = seen.solve(instance, eye.expand(y.shape[0], *eye.shape), attached=live)
         rows = pull_back_rows(instance, flatten_samples(seen.y), seen.lam, W, floating)
-        finite = finite_samples(rows) if rows else None  # where a derivative in x is infinite, there is none
+        finite = finite_samples((y, *rows))  # where a derivative in x is infinite, there is none
         rows = tuple(torch.where(finite.reshape(-1, *(1,) * (row.dim() - 1)), row, 0.0) for row in rows)
         blocks = {i: block.reshape((*shape, *shapes[i])) for i, block in zip(floating, rows, strict=True)}
     return tuple(blocks.get(i) for i in own)

@@ -16,7 +16,7 @@ from tacit.errors import InputTypeError, InputValueError
 from tacit.implicit import attach
 from tacit.implicit.policy import GradientPolicy, Implicit, OneStep, Truncated, Unrolled
 from tacit.node.binding import Bound
-from tacit.node.examine import examine
+from tacit.node.examine import examine, with_donors
 from tacit.node.locate import Located, Search, locate
 from tacit.node.specification import Rule
 from tacit.problem import Instance, flatten_samples
@@ -47,11 +47,14 @@ def approximate(bound: Bound, search: Search, policy: GradientPolicy) -> Tensor:
             f"{type(policy).__name__} expects a problem without constraints; received {found.p} equality and {found.q} "
             "inequality rows. Use OneStep(newton=True), or the exact gradient, tacit.Implicit()."
         )
-    instance = rule.instance(found.bound.tensors, found.y)
+    tensors, y, _, hopeless = with_donors(rule, found.bound.tensors, found.y, found.lam, found.failed)
+    if hopeless and len(found.y):
+        return found.y
+    instance = rule.instance(tensors, y)
     if isinstance(policy, Unrolled):
-        u = _unrolled(instance, found, search, policy)
+        u = _unrolled(instance, found, y, search, policy)
     elif isinstance(policy, (Truncated, OneStep)):
-        u = _steps(instance, flatten_samples(found.y), policy)
+        u = _steps(instance, flatten_samples(y), policy)
     else:
         raise InputTypeError(f"gradient expects a policy of tacit; received {policy!r}.")
     y = u.reshape(found.y.shape)
@@ -74,14 +77,16 @@ def _steps(instance: Instance, y: Tensor, policy: Truncated | OneStep) -> Tensor
     return u
 
 
-def _unrolled(instance: Instance, found: Located, search: Search, policy: Unrolled) -> Tensor:
+def _unrolled(instance: Instance, found: Located, y: Tensor, search: Search, policy: Unrolled) -> Tensor:
     """The last `steps` iterations, or all of them from the start."""
     solver = search.solver
     if policy.steps is not None:
-        u = flatten_samples(found.y)
+        u = flatten_samples(y)
         count = policy.steps
     else:
         u = flatten_samples(found.start)
+        failed = found.failed[:, None]
+        u = torch.where(failed, flatten_samples(y), u)  # their own start may be NaN
         count = int(found.iterations.max()) if len(found.iterations) else 0
     for _ in range(count):
         u = solver.step(instance, u)

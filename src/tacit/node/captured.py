@@ -71,7 +71,8 @@ class _Watch(TorchFunctionMode):
         self.captured: dict[int, Tensor] = {}
 
     def call(self, role: str, function: Callable[..., Tensor], args: tuple[Any, ...]) -> Tensor:
-        self._know(args)
+        # Tensors inside of an argument, in a dict say, have not been declared: they are captured like those of a closure.
+        self._know([a for a in args if isinstance(a, Tensor)])
         with self:
             return call_objective(function, args) if role == "objective" else call_rows(function, role, args)
 
@@ -128,7 +129,10 @@ class _Substitute(TorchFunctionMode):
 
     def _swap(self, value: Any) -> Any:
         if isinstance(value, Tensor):
-            return self.values.get(id(value), value)
+            inner = value
+            while id(inner) not in self.values and torch._C._functorch.is_functorch_wrapped_tensor(inner):
+                inner = torch._C._functorch.get_unwrapped(inner)  # a transform wraps what an argument holds inside
+            return self.values.get(id(inner), value)
         if type(value) in (tuple, list):
             return type(value)(self._swap(v) for v in value)
         if type(value) is dict:

@@ -56,14 +56,15 @@ class _Envelope(torch.autograd.Function):
     @staticmethod
     @full_precision
     def backward(ctx: Any, grad_v: Tensor) -> tuple[Any, ...]:
-        y, lam, failed, *tensors = saved_tensors(ctx)
+        y, lam, failed, *saved = saved_tensors(ctx)
+        tensors = tuple(saved)
         rule: Rule = ctx.rule
         needed = [i for i, t in enumerate(tensors) if t.is_floating_point() and ctx.needs_input_grad[4 + i]]
         grads: list[Tensor | None] = [torch.zeros_like(t) if i in needed else None for i, t in enumerate(tensors)]
         if y.shape[0] == 0 or not needed:  # vmap cannot run over no samples
             return (None, None, None, None, *grads)
         weight = torch.where(failed, 0.0, grad_v)
-        tensors, y, lam, hopeless = with_donors(rule, tuple(tensors), y, lam, failed)
+        tensors, y, lam, hopeless = with_donors(rule, tensors, y, lam, failed)
         if hopeless:
             return (None, None, None, None, *grads)
 

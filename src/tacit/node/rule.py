@@ -17,7 +17,7 @@ from tacit.errors import GradientError
 from tacit.implicit import attach, pull_back, pull_back_rows
 from tacit.node.examine import Examination, examine
 from tacit.node.specification import Rule
-from tacit.node.transforms import forward_mode_order, full_precision, is_transformed
+from tacit.node.transforms import forward_mode_order, full_precision, is_batched, is_transformed
 from tacit.node.warn import report_flags
 from tacit.problem import Flag, Instance, flatten_samples
 from tacit.shapes import Tensor
@@ -130,7 +130,7 @@ def _pull_back(
     w = seen.solve(instance, v[..., None], attached=attached)[..., 0]
     positions = [rule.bound.tensor_positions[i] for i in needed]
     found = pull_back(instance, flatten_samples(seen.y), seen.lam, w, positions)
-    if is_transformed() or all(bool(g.isfinite().all()) for g in found):
+    if is_transformed() or is_batched(w) or all(bool(g.isfinite().all()) for g in found):
         return found
     return _without_infinite(rule, instance, seen, w, positions)
 

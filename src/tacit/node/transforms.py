@@ -12,7 +12,7 @@ import torch.autograd.forward_ad as forward_ad
 
 from tacit.shapes import Tensor
 
-__all__ = ["forward_mode_order", "full_precision", "is_dual", "is_transformed"]
+__all__ = ["forward_mode_order", "full_precision", "is_batched", "is_dual", "is_transformed"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,6 +35,11 @@ def full_precision(function: F) -> F:
 def is_transformed() -> bool:
     """Whether any torch.func transform is active."""
     return bool(torch._C._functorch.get_interpreter_stack())
+
+
+def is_batched(t: Tensor) -> bool:
+    """Whether a backward pass runs for several incoming gradients at once (`is_grads_batched`): values are hidden then."""
+    return bool(torch._C._functorch.is_legacy_batchedtensor(t) or torch._C._functorch.is_batchedtensor(t))
 
 
 def forward_mode_order(tensors: tuple[Tensor, ...]) -> int:
