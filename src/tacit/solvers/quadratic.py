@@ -226,7 +226,9 @@ def _largest(*vectors: Tensor) -> Float[Tensor, " b"]:
 def _error(program: Program, at: QuadraticFound) -> Float[Tensor, " b"]:
     """The largest residual of the optimality conditions, each relative to the terms that cancel in it."""
     Qu, Ay, Gz = _times(program.Q, at.u), _times(program.A.mT, at.y), _times(program.G.mT, at.z)
-    pull = _largest(Qu, program.q, Ay, Gz).clamp(min=torch.finfo(Qu.dtype).tiny)
+    # At u = 0 with no active row every term vanishes; what is nothing beside Q then counts as nothing.
+    floor = torch.finfo(Qu.dtype).eps * program.Q.abs().amax(-1).amax(-1)
+    pull = _largest(Qu, program.q, Ay, Gz).clamp(min=torch.finfo(Qu.dtype).tiny).maximum(floor)
     dual = _largest(Qu + program.q + Ay + Gz) / pull
     if not program.A.shape[1] + program.G.shape[1]:
         return dual

@@ -172,3 +172,13 @@ def test_unknown_options_are_refused():
         quadratic_program(EYE, engine="daqq")
     with pytest.raises(InputTypeError, match="Implicit"):
         quadratic_program(EYE, gradient=tacit.Unrolled(3))
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_without_a_linear_term_and_within_its_rows_the_answer_is_zero_and_has_a_gradient(size):
+    q = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
+    Q, G, h = size * torch.eye(3, dtype=torch.float64), torch.eye(3, dtype=torch.float64), torch.ones(3).double()
+    found = solve_quadratic_program(Q, q.detach(), G=G, h=h)
+    assert found.status.tolist() == [0, 0] and not found.y.any()
+    (gradient,) = torch.autograd.grad(quadratic_program(Q, q, G=G, h=h).sum(), q)
+    torch.testing.assert_close(gradient, torch.full_like(q, -1 / size), rtol=1e-12, atol=0)
