@@ -8,10 +8,12 @@ where 128 points become one vector. Run it with `make demo`.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 import torch
 
+from tacit.errors import TacitError
 from tacit.experiments.common.distributed import World
 from tacit.experiments.common.errors import Interrupted
 from tacit.experiments.common.report import markdown
@@ -32,18 +34,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/demo"))
     options = parser.parse_args()
 
+    base = Config(
+        points=options.points,
+        epochs=options.epochs,
+        decay_every=max(1, options.epochs // 3),
+        test_every=options.epochs,
+        shares=SHARES,
+    )
     train_set, test_set = embedded(train=840, test=280, points=2 * options.points)
     world = World(torch.device("cpu"))
     top1 = {}
     for pooling in POOLINGS:
-        config = Config(
-            pooling=pooling,
-            points=options.points,
-            epochs=options.epochs,
-            decay_every=max(1, options.epochs // 3),
-            test_every=options.epochs,
-            shares=SHARES,
-        )
+        config = dataclasses.replace(base, pooling=pooling)
         folder = options.out / f"{pooling}-{options.epochs}x{options.points}"
         result = train(train_set, test_set, config, folder, world, resume=True)
         for row in result["rows"]:
@@ -75,3 +77,5 @@ if __name__ == "__main__":
         main()
     except Interrupted as stopped:
         raise SystemExit(f"\nStopped and saved; the same command goes on. ({stopped})") from None
+    except TacitError as error:
+        raise SystemExit(f"{type(error).__name__}: {error}") from None

@@ -47,7 +47,7 @@ def scale(config: Config, folder: Path) -> dict[str, Any]:
     with World.start(config.device, config.timeout) as world:
         train_set, _ = image_sets(config)
         feed = feed_of(train_set, config, world)
-        model = trained_model(config, folder, len(train_set.classes), world.device).eval()
+        model = trained_model(config, folder, train_set.classes, world.device).eval()
         own = [model.features(shown).float() for shown, _ in feed.validation()]
         features = of_all(torch.cat(own), world)
         found = {"images": len(features), "features": features.shape[1], "radius": radii(features)}

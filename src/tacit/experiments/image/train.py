@@ -92,14 +92,14 @@ def train(config: Config, folder: Path, *, resume: bool = False, quiet: bool = F
         about = provenance(world.device, seed=config.seed)  # of the code as it is now
         train_set, val_set = image_sets(config)
         training, validation = feed_of(train_set, config, world), feed_of(val_set, config, world)
-        data = f"{len(training)} images of the classes {', '.join(train_set.classes)}"
+        data = {"training images": len(training), "class names": list(train_set.classes)}
         model = world.prepare(model_of(config, len(train_set.classes)))
         fit(
             _task(config, model, training, validation),
             folder,
             world=world,
             resume=resume,
-            config={**what_decides(config), "data": data},
+            config={**what_decides(config), **data},
             save_every=config.save_every,
             tensorboard=config.tensorboard,
             label=config.model,
@@ -143,12 +143,14 @@ def _task(config: Config, model: torch.nn.Module, training: Feed, validation: Fe
     )
 
 
-def trained_model(config: Config, folder: Path, classes: int, device: torch.device) -> ResNet18:
-    """Return the model of the last checkpoint in a folder."""
+def trained_model(config: Config, folder: Path, classes: tuple[str, ...], device: torch.device) -> ResNet18:
+    """Return the model of the last checkpoint in a folder, which must have been trained on these classes."""
     state = Checkpoints(folder).load(device)
     if state is None:
         raise CheckpointError(f"{folder} holds no checkpoint. Train first: tacit image train --folder {folder}")
-    return _loaded(model_of(config, classes).to(device), state["model"], folder)
+    if state["config"].get("class names", list(classes)) != list(classes):
+        raise CheckpointError(f"{folder} was trained on other classes than those of the data. Give the same (--data).")
+    return _loaded(model_of(config, len(classes)).to(device), state["model"], folder)
 
 
 def _loaded(model: ResNet18, state: Any, where: Path) -> ResNet18:
@@ -186,7 +188,7 @@ def evaluate(config: Config, folder: Path | None = None, weights: Path | None = 
             model = model_of(config, len(train_set.classes)).to(world.device)
             model = _loaded(model, _weights(weights, world.device), weights)
         elif folder is not None:
-            model = trained_model(config, folder, len(train_set.classes), world.device)
+            model = trained_model(config, folder, train_set.classes, world.device)
         else:
             raise OptionError("evaluate expects --folder of a run, or --weights; received neither.")
         feed = feed_of(val_set, config, world)

@@ -49,9 +49,8 @@ def train(
     torch.backends.cudnn.allow_tf32 = config.tf32
     task = task_of(train_set, test_set, config, world)
     task.compile = how.pop("compile", False)
-    scale = (
-        f"{config.epochs} epochs, {config.points:,} points, {len(train_set):,} clouds, {len(test_set):,} in the test"
-    )
+    points = min(config.points, train_set.points.shape[1])  # clouds may have fewer than are asked for
+    scale = f"{config.epochs} epochs, {points:,} points, {len(train_set):,} clouds, {len(test_set):,} in the test"
     about = provenance(world.device, seed=config.seed, scale=scale, data=train_set.source)  # of the code as it is now
     label = f"{config.pooling} {100 * config.outliers:g}%"
     fit(task, folder, world=world, config={**to_dict(config), "data": data}, label=label, **how)
