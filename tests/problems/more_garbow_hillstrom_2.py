@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import partial, reduce
 
 import torch
 
@@ -65,7 +65,7 @@ def penalty_two(x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
 
 def almost_linear(x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     n = u.shape[0]
-    return (u[:-1] + u.sum() - x[0] * (n + 1)).square().sum() + (u.prod() - x[1]).square()
+    return (u[:-1] + u.sum() - x[0] * (n + 1)).square().sum() + (reduce(torch.mul, u.unbind()) - x[1]).square()
 
 
 def boundary_value(x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
