@@ -105,7 +105,7 @@ def _settle(bound: Bound, u: Tensor, search: Search, solver: Solver | None, give
         if given or instance.batch == 0:
             return _judge(instance, flat, search, u.shape)
         found = (default_solver(instance) if solver is None else solver).solve(instance, flat)
-        _report(found.status, found.status != Status.CONVERGED, search.on_failure)
+        _report(found.status, search.on_failure, _SEARCHED)
         active = find_active_set(instance, found.u, found.lam, search.policy.activity_tol)
         return (found.u.reshape(u.shape), active.lam, active.state, found.status != Status.CONVERGED, found.residual,
                 found.iterations, found.status)  # fmt: skip
@@ -129,7 +129,7 @@ def _judge(instance: Instance, y: Tensor, search: Search, shape: torch.Size) -> 
         rough[rough.clone()] = ~balances_at_kink(part, y[rough], active.lam[rough], keep)
     status = torch.where(rough, int(Status.STALLED), torch.where(finite, int(Status.CONVERGED), int(Status.NONFINITE)))
     if search.y is None:
-        _report(status, status != Status.CONVERGED, search.on_failure)
+        _report(status, search.on_failure, _RETURNED)
     failed = ~finite if search.y is None else torch.zeros_like(finite)  # without a search, none has failed
     return (y.reshape(shape), active.lam, active.state, failed, active.residual,
             torch.zeros_like(status), status)  # fmt: skip
@@ -250,9 +250,9 @@ def _accepts_start(solver: Callable[..., Any]) -> bool:
     return any(p.kind is p.VAR_KEYWORD or (p.name == "start" and p.kind is not p.POSITIONAL_ONLY) for p in parameters)
 
 
-def _report(status: Tensor, failed: Tensor, on_failure: str) -> None:
-    """Warn once, or raise, about samples that did not converge."""
-    samples = failed.nonzero().flatten().tolist()
+def _report(status: Tensor, on_failure: str, message: tuple[str, str]) -> None:
+    """Warn once, or raise, about samples that have no answer."""
+    samples = (status != Status.CONVERGED).nonzero().flatten().tolist()
     if not samples or on_failure == "ignore":
         return
     names: dict[str, list[int]] = {}
@@ -262,11 +262,23 @@ def _report(status: Tensor, failed: Tensor, on_failure: str) -> None:
         f"{name}: samples {', '.join(map(str, group[:8]))}{', ...' if len(group) > 8 else ''}"
         for name, group in names.items()
     )
-    message = (
-        f"{len(samples)} of {len(status)} samples did not converge ({detail}). Their y is the last point reached and "
-        "their gradient will be zero. Try a better start or more iterations (solver=tacit.solvers...); tacit.solve(...) "
-        "tells residuals; on_failure='ignore' silences this."
+    what, advice = message
+    text = (
+        f"{len(samples)} of {len(status)} samples {what} ({detail}). {advice} tacit.solve(...) tells residuals; "
+        "on_failure='ignore' silences this."
     )
     if on_failure == "raise":
-        raise ConvergenceError(message)
-    warnings.warn(message, SolverWarning, stacklevel=2)
+        raise ConvergenceError(text)
+    warnings.warn(text, SolverWarning, stacklevel=2)
+
+
+_SEARCHED = (
+    "did not converge",
+    "Their y is the last point reached and their gradient will be zero. Try a better start or more iterations "
+    "(solver=tacit.solvers...);",
+)
+_RETURNED = (
+    "were not solved by the solver that was given",
+    "The y it returned is no stationary point of the problem as it is declared, and their gradient will be zero. "
+    "Compare the two: a sign, a factor, a constraint;",
+)
