@@ -22,7 +22,7 @@ TESTS = ROOT / "tests"
 EXTRAS = {
     "PIL",
     "beartype",
-    "casadi",
+    "ipyopt",
     "clarabel",
     "cvxpy",
     "daqp",
