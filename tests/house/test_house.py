@@ -30,7 +30,6 @@ EXTRAS = {
     "jaxtyping",
     "matplotlib",
     "numpy",
-    "piqp",
     "rich",
     "scipy",
     "tensorboard",
