@@ -22,9 +22,9 @@ from pathlib import Path
 
 import torch
 import torch._inductor.config
+from _table import add_out, tell
 from torch.nn import functional as F
 
-from tacit.experiments.common.report import markdown, provenance, write_table
 from tacit.nn import LpBall, LpSphere, RobustPool, Simplex
 
 Layer = Callable[[torch.Tensor], torch.Tensor]
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, nargs=3, default=[24, 1024, 2048], help="batch, channels, points")
     parser.add_argument("--ways", nargs="+", choices=["eager", "compiled"], default=["eager", "compiled"])
     parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--out", type=Path, help="write .md and .csv here too")
+    add_out(parser)
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # the compiler's own, about what it loads
@@ -189,12 +189,8 @@ def main() -> None:
         return
     rows = [row for threads in options.threads for row in speed(threads, options)]
     rows += memory(options) if Path("/proc/self/clear_refs").exists() else []
-    print(markdown(COLUMNS, rows))
-    if options.out:
-        scale = f"pooling {tuple(options.size)}, projections (256, 512), float32, median of {options.turns} turns"
-        about = provenance("cpu", scale=scale)
-        about["command"] = "python benchmarks/layers.py"
-        write_table(options.out, COLUMNS, rows, about, "The cost of closed-form layers")
+    scale = f"pooling {tuple(options.size)}, projections (256, 512), float32, median of {options.turns} turns"
+    tell("The cost of closed-form layers", COLUMNS, rows, options.out, scale=scale)
 
 
 if __name__ == "__main__":

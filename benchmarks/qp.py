@@ -1,7 +1,7 @@
 """Quadratic program layers side by side: qpth, cvxpylayers, proxsuite, moreau and tacit, on the same data and threads.
 
     python benchmarks/qp.py [--threads 1] [--rounds 3] [--layers tacit proxsuite ...] [--sizes 10,0,20 ...] [--batches 1 32]
-                              [--out docs/results/qp.md]
+                              [--out docs/results/speed/qp]
 
 Each peer lives in an environment of its own under runs/qp, made on the first run, because their requirements conflict.
 Every layer has a process of its own; at every size they take turns, round after round, and the smallest time counts: so
@@ -300,14 +300,6 @@ def merge(old: dict | None, new: dict) -> dict:
     return {**new, **{k: min(new[k], old[k]) for k in ("forward", "both")}}
 
 
-def versions(layers: list[str]) -> str:
-    """What was measured: the commit and the peers' releases."""
-    git = ["git", "-C", str(HERE.parent), "describe", "--always", "--dirty", "--exclude", "*"]
-    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
-    peers = ", ".join(requirement for name in layers if name in PEERS for requirement in PEERS[name])
-    return f"Commit {commit}, torch {torch.__version__}, {peers}"
-
-
 def budgets(n: int, ratio: float | None, x_error: float, g_error: float) -> dict[str, bool]:
     """Which budgets are kept at one size and batch."""
     limit = 0.9 if n <= 100 else 1.1
@@ -315,46 +307,32 @@ def budgets(n: int, ratio: float | None, x_error: float, g_error: float) -> dict
     return {**speed, f"x <= {X_ERROR:.0e}": x_error <= X_ERROR, f"gradient <= {G_ERROR:.0e}": g_error <= G_ERROR}
 
 
-def report(found: dict[str, dict], args: argparse.Namespace, command: str) -> str:
-    """Times, ratios to the fastest peer, and errors, as Markdown."""
-    lines = [
-        "# Quadratic programs",
-        "",
-        f"`{command}`",
-        "",
-        f"{versions(list(found))}; {args.threads} thread(s), float64, CPU. Milliseconds a batch, the smallest of "
-        f"{args.rounds} rounds in which the layers take turns at every size. All six matrices are batched and get their "
-        "gradient. Errors are the largest of the first samples: of x, against the exact solution, and of directional "
-        "derivatives, against central differences.",
-        "",
-        "| n, p, q | batch | layer | forward | forward + backward | / fastest peer | x error | gradient error | budgets |",
-        "|:--|--:|:--|--:|--:|--:|--:|--:|:--|",
-    ]
-    kept = asked = 0
-    for n, p, q in args.sizes:
-        for batch in args.batches:
+COLUMNS = ("n, p, q", "batch", "layer", "forward", "forward + backward", "/ fastest peer", "x error", "gradient error",
+           "budgets kept")  # fmt: skip
+
+
+def table(found: dict[str, dict], sizes: list[tuple[int, int, int]], batches: list[int]) -> list[list[str]]:
+    """Times in milliseconds, ratios to the fastest peer, errors, and whether our budgets are kept."""
+    rows = []
+    for n, p, q in sizes:
+        for batch in batches:
             key, data = f"{n},{p},{q}/{batch}", programs(n, p, q, batch)
             weight = torch.randn(batch, n, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
             entries = {name: found[name][key] for name in found if key in found[name]}
             peers = [e["both"] for name, e in entries.items() if name != "tacit" and "both" in e]
             guess = next((e["u"] for e in entries.values() if "u" in e), None)
             for name, e in entries.items():
-                head = f"| {n}, {p}, {q} | {batch} | {name} |"
+                head = [f"{n}, {p}, {q}", str(batch), name]
                 if "error" in e:
-                    lines.append(f"{head} {e['error']} | | | | | |")
+                    rows.append([*head, e["error"], "", "", "", "", ""])
                     continue
                 x_error, g_error = errors(e, data, weight, guess)
-                ratio = f"{e['both'] / min(peers):.2f}" if peers else ""
-                times = f"{e['forward'] * 1e3:.3f} | {e['both'] * 1e3:.3f}"
-                words = ""
-                if name == "tacit":
-                    answers = budgets(n, e["both"] / min(peers) if peers else None, x_error, g_error)
-                    kept, asked = kept + sum(answers.values()), asked + len(answers)
-                    words = ", ".join(f"{what} {'yes' if held else 'no'}" for what, held in answers.items())
-                lines.append(f"{head} {times} | {ratio} | {x_error:.1e} | {g_error:.1e} | {words} |")
-    if asked:
-        lines += ["", f"tacit keeps {kept} of {asked} budgets: {'yes' if kept == asked else 'no'}."]
-    return "\n".join(lines) + "\n"
+                ratio = e["both"] / min(peers) if peers else None
+                answers = budgets(n, ratio, x_error, g_error) if name == "tacit" else {}
+                words = ", ".join(f"{what} {'yes' if held else 'no'}" for what, held in answers.items())
+                times = [f"{e['forward'] * 1e3:.3f}", f"{e['both'] * 1e3:.3f}", f"{ratio:.2f}" if peers else ""]
+                rows.append([*head, *times, f"{x_error:.1e}", f"{g_error:.1e}", words])
+    return rows
 
 
 def main() -> None:
@@ -367,14 +345,13 @@ def main() -> None:
     parser.add_argument("--layers", nargs="+", choices=LAYERS, default=list(LAYERS))
     parser.add_argument("--sizes", nargs="+", type=size, default=list(SIZES))
     parser.add_argument("--batches", nargs="+", type=int, default=list(BATCHES))
-    parser.add_argument("--out", type=Path, help="write the table to this file, for instance docs/results/qp.md")
+    parser.add_argument("--out", type=Path, metavar="STEM", help="write STEM.md and STEM.csv too")
     parser.add_argument("--worker", choices=LAYERS, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
         work(args.worker, args.threads)
         return
     RUNS.mkdir(parents=True, exist_ok=True)
-    command = " ".join(["python benchmarks/qp.py", *sys.argv[1:]])
     workers = {name: Worker(name, args.threads) for name in args.layers}
     found: dict[str, dict] = {name: {} for name in args.layers}
     for n, p, q in args.sizes:
@@ -384,12 +361,18 @@ def main() -> None:
                 print(f"{key}: round {turn + 1} of {args.rounds}", file=sys.stderr, flush=True)
                 for name, worker in workers.items():
                     found[name][key] = merge(found[name].get(key), worker.measure((n, p, q), batch, args.budget))
-            if args.out:
-                args.out.parent.mkdir(parents=True, exist_ok=True)
-                args.out.write_text(report(found, args, command))
     for worker in workers.values():
         worker.end()
-    print(report(found, args, command))
+    from _table import tell  # here, since a peer's environment has no tacit
+
+    peers = ", ".join(requirement for name in args.layers if name in PEERS for requirement in PEERS[name])
+    facts = {
+        "threads": args.threads,
+        "peers": peers,
+        "times": f"milliseconds a batch, the least of {args.rounds} rounds",
+    }
+    rows = table(found, args.sizes, args.batches)
+    tell("Quadratic programs, float64, gradients in all six matrices", COLUMNS, rows, args.out, **facts)
 
 
 if __name__ == "__main__":

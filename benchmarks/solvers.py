@@ -12,10 +12,10 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
+from _table import add_out, tell
 from scipy import optimize
 
 from tacit.problem import Instance, Problem, Status
@@ -77,19 +77,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[2, 10, 50])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32, 128, 512])
-    parser.add_argument("--out", type=Path, help="write the table to this file too")
+    add_out(parser)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    lines: list[str] = []
-
-    def write(line: str) -> None:
-        lines.append(line)
-        sys.stdout.write(line)
-        sys.stdout.flush()
-
-    head = " | ".join(f"b = {b}" for b in options.batches)
-    write(f"| m | {head} | b = 128 over b = 1 | within 10 | SciPy, each | converged |\n")
-    write("|---|" + "---|" * (len(options.batches) + 4) + "\n")
+    rows = []
     for m in options.sizes:
         generator = torch.Generator().manual_seed(m)
         times, converged = {}, True
@@ -100,14 +91,15 @@ def main() -> None:
             found = default_solver(instance).solve(instance, start)
             converged &= bool((found.status == Status.CONVERGED).all())
             times[b] = best_of(lambda i=instance, s=start: default_solver(i).solve(i, s))
+            print(f"m = {m}, b = {b}: {1e3 * times[b]:.0f} ms", file=sys.stderr)
         each = scipy_seconds(x, min(len(x), 8))
         ratio = times[128] / times[1] if {1, 128} <= times.keys() else float("nan")
-        within = {True: "yes", False: "no"}[ratio <= 10] if ratio == ratio else "not asked"
-        cells = " | ".join(f"{1e3 * t:.0f}" for t in times.values())
-        write(f"| {m} | {cells} | {ratio:.1f} | {within} | {1e3 * each:.1f} | {'all' if converged else 'not all'} |\n")
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text("".join(lines))
+        within = {True: "yes", False: "no"}[ratio <= 10] if ratio == ratio else ""
+        cells = [f"{1e3 * t:.0f}" for t in times.values()]
+        rows.append([m, *cells, f"{ratio:.1f}", within, f"{1e3 * each:.1f}", "all" if converged else "not all"])
+    head = [f"b = {b}" for b in options.batches]
+    columns = ["m", *head, "b = 128 over b = 1", "at most 10", "SciPy, each", "converged"]
+    tell("A batch of nonlinear programs, milliseconds", columns, rows, options.out, threads=1)
 
 
 if __name__ == "__main__":
