@@ -125,3 +125,14 @@ def test_nan_and_infinity_stay_in_their_rows(p):
     x = torch.tensor([[1.0, 2.0], [math.nan, 2.0], [math.inf, 2.0]], dtype=F64)
     y = project_curved(x, unit(x), p)
     assert y[1:].isnan().all() and y[0].isfinite().all()
+
+
+@pytest.mark.parametrize("in_dim", [0, 1, 2])
+def test_the_search_is_an_operation_that_the_compiler_and_vmap_can_take(in_dim):
+    a = generic_rows(5, 12).abs().reshape(3, 4, 5)
+    mapped = torch.vmap(lambda a: lp_curved._search(a, 3.0), in_dims=in_dim)(a.movedim(0, in_dim))
+    flat = lp_curved._search(a.reshape(12, 5), 3.0)
+    for own, wanted in zip(mapped, flat, strict=True):
+        torch.testing.assert_close(own, wanted.reshape(own.shape))
+    tests = ("test_schema", "test_faketensor")
+    torch.library.opcheck(torch.ops.tacit.curved_search, (a[0], 3.0), test_utils=tests)

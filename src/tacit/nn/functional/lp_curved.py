@@ -32,20 +32,32 @@ def project_curved(x: Rows, radius: Column, p: float) -> Rows:
     # So far out that the radius is lost beside x only the direction counts, and x / radius may overflow.
     unit = torch.maximum(r, _FAR * x.detach().abs().amax(-1, keepdim=True).double())
     a = (x.double() * sign) / unit
-    with torch.no_grad():
-        fixed = a.detach()
-        outside = ~(fixed.amax(-1, keepdim=True) <= 1) | (_power_sum(fixed, p) > 1)
-        if _finished(outside):
-            u, mu = _outside(fixed, p)
-        else:
-            (u_out, mu_out), (u_in, mu_in) = (
-                _outside(fixed.where(outside, 2.0), p),
-                _inside(fixed.where(~outside, 0.0), p),
-            )
-            u, mu = torch.where(outside, u_out, u_in), torch.where(outside, mu_out, mu_in)
+    u, mu = _search(a.detach(), p)
     for _ in range(2):
         u, mu = _attached(a, u, mu, p)
     return (sign * u * r).to(x.dtype)
+
+
+@torch.library.custom_op("tacit::curved_search", mutates_args=())
+def _search(a: Tensor, p: float) -> tuple[Tensor, Tensor]:
+    """Return (u, mu) for rows a >= 0. One opaque operation to the compiler, which would unroll thousands of steps."""
+    outside = ~(a.amax(-1, keepdim=True) <= 1) | (_power_sum(a, p) > 1)
+    if _finished(outside):
+        return _outside(a, p)
+    (u_out, mu_out), (u_in, mu_in) = _outside(a.where(outside, 2.0), p), _inside(a.where(~outside, 0.0), p)
+    return torch.where(outside, u_out, u_in), torch.where(outside, mu_out, mu_in)
+
+
+@_search.register_fake
+def _(a: Tensor, p: float) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(a), a.new_empty(*a.shape[:-1], 1)
+
+
+@_search.register_vmap
+def _(info, in_dims, a, p):  # type: ignore[no-untyped-def]
+    rows = a.movedim(in_dims[0], 0)
+    u, mu = _search(rows.reshape(-1, rows.shape[-1]), p)
+    return (u.reshape(rows.shape), mu.reshape(*rows.shape[:-1], 1)), (0, 0)
 
 
 def _power_sum(u: Rows, p: float) -> Column:
@@ -112,10 +124,8 @@ def _outside(a: Rows, p: float) -> tuple[Rows, Column]:
 
 
 def _finished(done: Bool[Tensor, "..."]) -> bool:
-    """Return whether all are done, where that can be seen for nothing: not on an accelerator, in a graph, under vmap."""
-    if not done.is_cpu or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(done):
-        return False
-    return bool(done.all())
+    """Return whether all are done, where that can be seen for nothing: not on an accelerator."""
+    return done.is_cpu and bool(done.all())
 
 
 def _stiffness(u: Rows, mu: Column, p: float) -> Rows:

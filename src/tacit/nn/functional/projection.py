@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -66,18 +67,7 @@ def lp_sphere(x: Tensor, p: float, radius: float | Tensor = 1.0, dim: int = -1, 
     p = checked_p(p)
     choice(plateau, ("zero", "printed"), "plateau")
 
-    def project_rows(rows: Rows, r: Column) -> Rows:
-        if p in (1, 2, math.inf) and not _in_plain_operations():
-            return project(rows, r, Target("sphere", p, plateau))
-        if p == 2:
-            return _l2_sphere(rows, r)
-        if p == 1:
-            return _l1_sphere(rows, r, plateau)
-        if math.isinf(p):
-            return _linf_sphere(rows, r, plateau)
-        return project_curved(rows, r, p)
-
-    return _along(x, radius, dim, project_rows)
+    return _along(x, radius, dim, partial(_onto_sphere, p=p, plateau=plateau))
 
 
 def lp_ball(x: Tensor, p: float, radius: float | Tensor = 1.0, dim: int = -1, *, plateau: str = "zero") -> Tensor:
@@ -91,22 +81,7 @@ def lp_ball(x: Tensor, p: float, radius: float | Tensor = 1.0, dim: int = -1, *,
     p = checked_p(p)
     choice(plateau, ("zero", "printed"), "plateau")
 
-    def project_rows(rows: Rows, r: Column) -> Rows:
-        if p in (1, 2, math.inf) and not _in_plain_operations():
-            return project(rows, r, Target("ball", p, plateau))
-        if math.isinf(p):
-            return _linf_ball(rows, r, plateau)
-        if p == 2:
-            s, q = scaled_norm(rows)
-            outside = ~(s * q <= r)  # NaN and infinity too: their rows become NaN
-            return torch.where(outside, (rows / s) * (r / torch.where(outside, q, 1.0)), rows)
-        inside = _norm_at_most(rows, r, p)
-        # A point within must not reach the arithmetic of those without, or its zero gradient would be 0 * inf.
-        outside = torch.where(inside, 2 * r.detach(), rows)
-        projected = _l1_sphere(outside, r, plateau) if p == 1 else project_curved(outside, r, p)
-        return torch.where(inside, rows, projected)
-
-    return _along(x, radius, dim, project_rows)
+    return _along(x, radius, dim, partial(_onto_ball, p=p, plateau=plateau))
 
 
 def simplex(x: Tensor, radius: float | Tensor = 1.0, dim: int = -1) -> Tensor:
@@ -116,13 +91,42 @@ def simplex(x: Tensor, radius: float | Tensor = 1.0, dim: int = -1) -> Tensor:
     tensor([0.7000, 0.3000, 0.0000])
     """
 
-    def project_rows(rows: Rows, r: Column) -> Rows:
-        if not _in_plain_operations():
-            return project(rows, r, Target("simplex", 1.0, "zero"))
-        active = support(rows.detach(), r.detach())
-        return _onto_face(rows, active.to(rows.dtype), r)
+    return _along(x, radius, dim, _onto_simplex)
 
-    return _along(x, radius, dim, project_rows)
+
+def _onto_sphere(rows: Rows, r: Column, p: float, plateau: str) -> Rows:
+    if p in (1, 2, math.inf) and not _in_plain_operations():
+        return project(rows, r, Target("sphere", p, plateau))
+    if p == 2:
+        return _l2_sphere(rows, r)
+    if p == 1:
+        return _l1_sphere(rows, r, plateau)
+    if math.isinf(p):
+        return _linf_sphere(rows, r, plateau)
+    return project_curved(rows, r, p)
+
+
+def _onto_ball(rows: Rows, r: Column, p: float, plateau: str) -> Rows:
+    if p in (1, 2, math.inf) and not _in_plain_operations():
+        return project(rows, r, Target("ball", p, plateau))
+    if math.isinf(p):
+        return _linf_ball(rows, r, plateau)
+    if p == 2:
+        s, q = scaled_norm(rows)
+        outside = ~(s * q <= r)  # NaN and infinity too: their rows become NaN
+        return torch.where(outside, (rows / s) * (r / torch.where(outside, q, 1.0)), rows)
+    inside = _norm_at_most(rows, r, p)
+    # A point within must not reach the arithmetic of those without, or its zero gradient would be 0 * inf.
+    outside = torch.where(inside, 2 * r.detach(), rows)
+    projected = _l1_sphere(outside, r, plateau) if p == 1 else project_curved(outside, r, p)
+    return torch.where(inside, rows, projected)
+
+
+def _onto_simplex(rows: Rows, r: Column) -> Rows:
+    if not _in_plain_operations():
+        return project(rows, r, Target("simplex", 1.0, "zero"))
+    active = support(rows.detach(), r.detach())
+    return _onto_face(rows, active.to(rows.dtype), r)
 
 
 def _in_plain_operations() -> bool:
