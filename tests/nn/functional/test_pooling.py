@@ -241,6 +241,7 @@ def test_gradients_in_chunks_are_those_at_once(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.compile
+@pytest.mark.filterwarnings("ignore")  # the compiler's own, about what it loads and what it looks at
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_whole_it_answers_alike(name):
     torch.compiler.reset()

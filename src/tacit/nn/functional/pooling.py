@@ -9,8 +9,7 @@ that H > 0: a negative curvature is kept, a zero one is singular. Claim keys: DD
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -95,8 +94,7 @@ def robust_pool(
     return y.reshape(left).to(x.dtype)
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(NamedTuple):
     """What is not a tensor."""
 
     penalty: Penalty
