@@ -27,7 +27,7 @@ def slopes(p, x, radius):
 @pytest.mark.parametrize("n", [2, 5])
 @pytest.mark.parametrize("p", [1.01, 1.1, 1.5, 1.999, 2.001, 3.0, 7.0, 50.0])
 def test_from_outside_the_answer_is_that_of_halving(p, n):
-    x = 3 * hard_rows(n, 210)
+    x = 3 * hard_rows(n, 105)
     x = x[norm(x, p) > 1]
     wanted = x.sign() * curved_by_bisection(x.abs(), p)
     torch.testing.assert_close(project_curved(x, unit(x), p), wanted, rtol=0, atol=1e-12)

@@ -22,7 +22,7 @@ from tacit.nn.functional import lp_ball, lp_sphere, simplex
 F64 = torch.float64
 KINDS = {"sphere": (lp_sphere, LpSphere), "ball": (lp_ball, LpBall)}
 TARGETS = [(kind, p) for kind in KINDS for p in EVERY] + [("simplex", 1.0)]
-FEW = [t for t in TARGETS if t[1] in (*EXACT, 1.5, 7.0)]
+FEW = [t for t in TARGETS if t[1] in (*EXACT, 1.5)]
 """Seconds each on a busy machine, so that the other norms wait for the slow selection."""
 MANY = [t if t in FEW else pytest.param(*t, marks=pytest.mark.slow) for t in TARGETS]
 
@@ -62,8 +62,8 @@ def wave(x):
 def test_a_thousand_answers_are_those_of_a_solver(kind, p, n):
     function, problem = pair(kind, p)
     x, radius = hard_rows(n), torch.full((1000,), 1.2, dtype=F64)
-    if kind == "sphere" and p == 2:
-        x, radius = x[x.abs().sum(1) > 0], radius[x.abs().sum(1) > 0]  # from the centre every point is an answer
+    if p == 2:  # from the centre every point of the sphere is an answer, and the norm has no second derivative there
+        x, radius = x[x.abs().sum(1) > 0], radius[x.abs().sum(1) > 0]
     y = function(x, radius)
     start = y + 1e-3 * wave(y)
     if 1 < p < 2:
@@ -97,12 +97,12 @@ def test_a_thousand_gradients_are_those_of_the_declared_problem(kind, p, plateau
 @pytest.mark.parametrize(("kind", "p"), TARGETS)
 def test_zero_is_the_derivative_of_finite_differences(kind, p):
     function, _ = pair(kind, p)
-    x, radius = generic_rows(5, 140), torch.full((140,), 1.2, dtype=F64)
+    x, radius = generic_rows(5, 70), torch.full((70,), 1.2, dtype=F64)
     in_x, in_radius = jacobians(function, x, radius)
     by_x = central_differences(lambda x: function(x, radius), x)
     by_radius = (function(x, radius + 1e-6) - function(x, radius - 1e-6)) / 2e-6
     near = torch.maximum((in_x - by_x).abs().amax((1, 2)), (in_radius - by_radius).abs().amax(1)) < 1e-6
-    assert near.sum() >= 138  # a row within 1e-6 of a kink is a matter of chance
+    assert near.sum() >= 69  # a row within 1e-6 of a kink is a matter of chance
 
 
 # ---- the table of the paper -----------------------------------------------------------------------------------------
