@@ -1,6 +1,6 @@
 """What the closed-form layers cost: robust pooling against max pooling, projections against `F.normalize`, in one run.
 
-    python benchmarks/layers.py [--threads 1 2] [--size 24 1024 2048] [--turns 7] [--out docs/results/layers]
+    python benchmarks/layers.py [--threads 1 2] [--size 24 1024 2048] [--turns 7] [--out docs/results/speed/layers]
 
 All that is compared takes turns, once each, so that whatever else the machine does falls on all alike; a ratio is the
 median over the turns of the ratios within a turn. "compiled" is the layer inside `torch.compile`; max pooling and
