@@ -122,11 +122,11 @@ def speed(threads: int, options: argparse.Namespace) -> list[list[str]]:
     """All rows for that many threads."""
     torch.set_num_threads(threads)
     torch._inductor.config.cpp.threads = threads  # or kernels compiled for another number would be taken from a cache
-    torch.compiler.reset()
     rows = []
     sets = torch.randn(*options.size, generator=torch.Generator().manual_seed(0))
     vectors = torch.randn(256, 512, generator=torch.Generator().manual_seed(0))
     for backward in (False, True):
+        torch.compiler.reset()  # every pooling is one more version of the same code, of which few are kept
         layers: dict = {("max", "eager"): (largest, None), ("mean", "eager"): (pooling("mean"), None)}
         for name in POOLINGS:
             layers |= in_ways(name, pooling(name), options.ways, lambda way, name=name: budget_of(name, way))
