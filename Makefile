@@ -23,8 +23,8 @@ $(READY): pyproject.toml constraints/dev.txt
 demo: $(READY) ## the first thing to run: four poolings trained, then tested under outliers
 	$(BIN)/python examples/demo.py $(ARGS)
 
-test: $(READY) ## the tests that take seconds (ARGS="-k name" for some of them)
-	$(BIN)/python -m pytest $(ARGS)
+test: $(READY) ## the tests that take seconds, four at a time (ARGS="-k name" for some of them)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 $(ARGS)
 
 test-all: $(READY) ## every test, the slow ones too
 	$(BIN)/python -m pytest -m "" $(ARGS)
