@@ -71,6 +71,10 @@ class TestBroughtByAUser(PoolContract):
         None if ENABLED else "fullgraph"
     )  # the tracer stumbles over checks in the derivatives that it gets for free
 
+    @pytest.mark.slow  # every derivative of the search is automatic
+    def test_the_gradient_is_that_of_finite_differences(self):
+        super().test_the_gradient_is_that_of_finite_differences()
+
 
 def hard_rows(n: int, seed: int) -> Tensor:
     """200 rows of n numbers: plain, with outliers, with ties, equal, and two clusters; shaken where ties would kink."""

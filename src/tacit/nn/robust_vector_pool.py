@@ -59,9 +59,12 @@ class RobustVectorPool(torch.nn.Module):
         def objective(x: Tensor, alpha: Tensor, weight: Tensor, u: Tensor) -> Tensor:
             square = (u - x).square().sum(-1)
             apart = square > 0
-            # The root of 0 has no derivative, yet the penalty of the distance has: that of its value at 0.
-            rho = torch.where(apart, torch.where(apart, square, 1.0).sqrt(), 0.0)
-            return (weight * self.penalty.value(rho, alpha)).sum()
+            rho = torch.where(apart, square, 1.0).sqrt()
+            # The root of 0 has no derivative, yet the penalty of the distance has: there it is its own parabola.
+            zero = torch.zeros_like(square)
+            bend = self.penalty.derivatives(zero, alpha).curvature
+            parabola = self.penalty.value(zero, alpha) + 0.5 * bend * square
+            return (weight * torch.where(apart, self.penalty.value(rho, alpha), parabola)).sum()
 
         return Problem(objective=objective)
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from tacit.errors import InputTypeError, InputValueError, OptionError
-from tacit.functions.penalties import Penalty, get_penalty
+from tacit.functions.penalties import PENALTIES, Penalty, get_penalty
 from tacit.nn.functional.arguments import dims_of, full_precision, need_floating, per_row, working_dtype
 from tacit.shapes import Float, Tensor
 
@@ -118,7 +118,7 @@ def _pool(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> Vector:
         sound = sound & (fixed[2] >= 0).all(-1, keepdim=True)
         heavy = fixed[2].sum(-1, keepdim=True) > 0
         usable = sound & heavy
-        y = _Found.apply(torch.where(usable[..., None], fixed[0], 0.0), fixed[1], fixed[2], penalty)
+        y = _find(torch.where(usable[..., None], fixed[0], 0.0), fixed[1], fixed[2], penalty)
     # Sets that cannot be pooled take part as zeros, so that no NaN of theirs reaches an alpha that others share.
     x = torch.where(usable[..., None], x, 0.0)
     alpha, weight = torch.where(usable, alpha, alpha.detach()), torch.where(usable, weight, 1.0)
@@ -168,6 +168,31 @@ def _newton(x: Sets, alpha: Column, weight: Weights, u: Vector, penalty: Penalty
     singular = (spectrum.abs().amin(-1) <= 32 * torch.finfo(x.dtype).eps)[:, None, None] | ~finite
     solved = torch.linalg.solve_ex(torch.where(singular, eye, scaled), gradient[..., None])[0]
     return torch.where(singular, 0.0, solved / torch.where(finite, size, 1.0))[..., 0]
+
+
+def _find(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> Vector:
+    """Return the location; the compiler is told not to look inside, where it would unroll every step."""
+    if not torch.compiler.is_compiling():
+        return _Found.apply(x, alpha, weight, penalty)
+    if PENALTIES.get(penalty.name) == penalty:
+        found: Tensor = _found_by_name(x, alpha, weight, penalty.name)
+        return found
+    return _found_outside(x, alpha, weight, penalty)
+
+
+@torch.library.custom_op("tacit::robust_vector_location", mutates_args=())
+def _found_by_name(x: Tensor, alpha: Tensor, weight: Tensor, penalty: str) -> Tensor:
+    return _search(x, alpha, weight, PENALTIES[penalty])
+
+
+@_found_by_name.register_fake
+def _(x: Tensor, alpha: Tensor, weight: Tensor, penalty: str) -> Tensor:
+    return torch.empty_like(x[:, 0])
+
+
+@torch.compiler.disable
+def _found_outside(x: Sets, alpha: Column, weight: Weights, penalty: Penalty) -> Vector:
+    return _search(x, alpha, weight, penalty)
 
 
 class _Found(torch.autograd.Function):
