@@ -28,7 +28,9 @@ def moderate(given: TestProblem) -> bool:
     return all(bool((v == 0).logical_or((v.abs() > 1e-2) & (v.abs() < 1e2)).all()) for v in (given.x[0], given.y))
 
 
-CHOSEN = [given.name for given in select(kind=("regular", "feasibility")) if moderate(given)]
+# Fewer rows than unknowns and no objective: nothing determines y, and so there is no derivative to compare with.
+UNDETERMINED = ("point_on_circle", "point_on_line", "plane_in_the_orthant")
+CHOSEN = [g.name for g in select(kind=("regular", "feasibility")) if moderate(g) and g.name not in UNDETERMINED]
 
 
 def follow(name: str) -> Callable[..., Tensor]:
