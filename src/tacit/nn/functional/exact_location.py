@@ -201,7 +201,8 @@ def _best_window(x: Rows, weight: Rows | None) -> tuple[Column, Column]:
     part = signed * point
     moment = part.cumsum(-1)
     depth = part.mul_(point).sub_(signed).cumsum(-1)
-    best = depth.addcdiv_(moment.square(), mass, value=-1).min(-1, keepdim=True).indices  # faster than argmin
+    # A product is faster than square(), and min than argmin.
+    best = depth.addcdiv_(moment * moment, mass, value=-1).min(-1, keepdim=True).indices
     mean = moment.gather(-1, best) / mass.gather(-1, best)
     span = torch.maximum(event[:, :1].abs(), event[:, -1:].abs())
     return event.gather(-1, best) + (mean - t.gather(-1, best)), span
