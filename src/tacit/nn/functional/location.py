@@ -276,7 +276,7 @@ def _exact(x: Tensor, alpha: Tensor, weight: Tensor | None, start: Tensor, unsur
         if not bool(unsure.all()):
             rows = unsure[:, 0].nonzero()[:, 0]
     y = start.clone()
-    shift = {"welsch": 4, "huber": 1, "truncated_quadratic": 2}.get(penalty, 0)
+    shift = {"welsch": 4, "huber": 1, "truncated_quadratic": 3}.get(penalty, 0)
     size = (_chunk(x) >> shift) // x.shape[-1] + 1
     for begin in range(0, x.shape[0] if rows is None else len(rows), size):
         these = slice(begin, begin + size) if rows is None else rows[begin : begin + size]
