@@ -81,6 +81,27 @@ def test_windows_are_scored_by_objective_not_by_count():
     assert exact_location.truncated_quadratic(x, alphas(x), None).item() == 10.0
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [1, 7, 300])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_rows_of_every_size_and_place_are_answered_together_as_alone(dtype, n, weighted):
+    sizes = torch.tensor([1e-6, 9e-3, 1, 5, 30, 70, 1e3, 1e5, 1e12, 1, 1, 1], dtype=torch.float64)
+    places = torch.tensor([0] * 9 + [20, 5e3, 1e6], dtype=torch.float64)
+    x = (rows(12, n, "normal") * sizes[:, None] + places[:, None]).to(dtype)
+    weight = some_weight(x) if weighted else None
+    y = exact_location.truncated_quadratic(x, alphas(x), weight)
+    for i in range(len(x)):
+        these = slice(i, i + 1)
+        w = None if weight is None else weight[these]
+        assert torch.equal(y[these], exact_location.truncated_quadratic(x[these], alphas(x)[these], w))
+        careful = exact_location._careful_windows(
+            x[these].double(), alphas(x)[these].double(), None if w is None else w.double()
+        )
+        torch.testing.assert_close(
+            y[these].double(), careful, rtol=torch.finfo(dtype).eps, atol=1e-7 if dtype == torch.float32 else 1e-13
+        )
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("alpha", [1e-30, 1e-3, 1.0, 1e30])
 def test_alpha_may_be_lost_in_the_rounding_of_the_points_or_the_points_in_that_of_alpha(alpha, dtype):

@@ -1,4 +1,7 @@
-"""The accelerator's search agrees with the exact one; with TRITON_INTERPRET=1 the same code runs on the CPU, slowly."""
+"""The accelerator's search agrees with the exact one.
+
+With TRITON_INTERPRET=1 and TACIT_TYPES=0 the same code runs on the CPU, slowly.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,11 @@ if not INTERPRETED and not torch.cuda.is_available():
 
 from tacit.nn.functional import location_kernel  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, of the interpreter
 DEVICE = "cpu" if INTERPRETED else "cuda"
 EXACT = {
     "huber": exact_location.huber,
+    "truncated_quadratic": exact_location.truncated_quadratic,
     "welsch": exact_location.welsch,
     "pseudo_huber": lambda x, alpha, weight: exact_location.bracketed(
         x, alpha, weight, x[:, :1], get_penalty("pseudo_huber")
@@ -61,6 +66,8 @@ def test_the_objective_is_as_low_as_the_exact_search_finds_it(penalty, n, dtype,
     )
     eps = torch.finfo(dtype).eps
     assert (found <= lowest + 8 * eps * n).all()
+    if penalty == "truncated_quadratic":
+        torch.testing.assert_close(found, lowest, atol=8 * eps * n, rtol=0)
     if penalty == "huber":  # the midpoint of an interval of minimisers: unique, so the answers themselves agree
         torch.testing.assert_close(y, expected, atol=256 * eps, rtol=256 * eps)
 

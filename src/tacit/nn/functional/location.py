@@ -27,7 +27,7 @@ Column = Float[Tensor, "r 1"]
 Quick = tuple[Column, Bool[Tensor, "r 1"]]
 
 _CHUNK = 1 << 17  # numbers handled at once when eager: they stay in the cache, and scratch memory stays small
-_LONGEST = 16384  # numbers of a row that an accelerator's kernel holds in registers
+_LONGEST = 16384  # numbers that an accelerator's kernel holds in registers
 _LEAST = 64  # a shorter row counts as this many numbers
 
 
@@ -48,7 +48,7 @@ def locate(x: Rows, alpha: Column, weight: Rows | None, penalty: Penalty, search
     elif penalty.name == "truncated_quadratic":
         y = _exact(x, alpha, weight, x[:, :1], torch.ones_like(x[:, :1], dtype=torch.bool), penalty.name)
     else:
-        if x.is_cuda and x.shape[-1] <= _LONGEST:  # one kernel does it all
+        if _fits_a_kernel(x, penalty.name):  # one kernel does it all
             start, unsure = _start(x, weight), torch.ones_like(x[:, :1], dtype=torch.bool)
         else:
             start, unsure = _chunked(_QUICK[penalty.name], x, alpha, weight)
@@ -263,12 +263,13 @@ def _exact(x: Tensor, alpha: Tensor, weight: Tensor | None, start: Tensor, unsur
     One opaque operation to the compiler: it chooses rows by value, and works through them in chunks. On an accelerator
     it is one kernel that looks at nothing; only where that is missing are the flags looked at, once.
     """
-    if x.is_cuda and penalty != "truncated_quadratic" and x.shape[-1] <= _LONGEST:
+    if _fits_a_kernel(x, penalty):
         kernel = _kernel()
         if kernel is not None:
             found: Tensor = kernel.locate_rows(x, alpha, weight, start, penalty)
             return found
-        start, unsure = _chunked(_QUICK[penalty], x, alpha, weight)
+        if penalty in _QUICK:
+            start, unsure = _chunked(_QUICK[penalty], x, alpha, weight)
     rows = None
     if penalty != "truncated_quadratic":
         if not bool(unsure.any()):
@@ -276,7 +277,7 @@ def _exact(x: Tensor, alpha: Tensor, weight: Tensor | None, start: Tensor, unsur
         if not bool(unsure.all()):
             rows = unsure[:, 0].nonzero()[:, 0]
     y = start.clone()
-    shift = {"welsch": 4, "huber": 1, "truncated_quadratic": 3}.get(penalty, 0)
+    shift = {"welsch": 4, "huber": 1, "truncated_quadratic": 3 if x.device.type == "cpu" else 0}.get(penalty, 0)
     size = (_chunk(x) >> shift) // x.shape[-1] + 1
     for begin in range(0, x.shape[0] if rows is None else len(rows), size):
         these = slice(begin, begin + size) if rows is None else rows[begin : begin + size]
@@ -284,6 +285,11 @@ def _exact(x: Tensor, alpha: Tensor, weight: Tensor | None, start: Tensor, unsur
         found = _exact_rows(*chosen, start[these], penalty)
         y[these] = torch.where(unsure[these], found, start[these])
     return y
+
+
+def _fits_a_kernel(x: Rows, penalty: str) -> bool:
+    """Return whether an accelerator's kernel holds a row; of windows there are two a point, each with two numbers."""
+    return x.is_cuda and x.shape[-1] <= (_LONGEST // 4 if penalty == "truncated_quadratic" else _LONGEST)
 
 
 @functools.cache

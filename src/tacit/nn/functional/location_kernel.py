@@ -16,6 +16,7 @@ import torch
 import triton
 import triton.language as tl
 
+from tacit.nn.functional.window_kernel import locate_windows
 from tacit.shapes import Float, Tensor
 
 __all__ = ["PENALTIES", "locate_rows"]
@@ -23,11 +24,13 @@ __all__ = ["PENALTIES", "locate_rows"]
 Rows = Float[Tensor, "r n"]
 Column = Float[Tensor, "r 1"]
 
-PENALTIES = ("huber", "pseudo_huber", "welsch")
+PENALTIES = ("huber", "pseudo_huber", "welsch", "truncated_quadratic")
 
 
 def locate_rows(x: Rows, alpha: Column, weight: Rows | None, start: Column, penalty: str) -> Column:
     """Return the global minimiser of each row; `start` is a guess near the bulk. Rows with NaN are NaN."""
+    if penalty == "truncated_quadratic":
+        return locate_windows(x, alpha, weight)
     x, alpha, start = x.contiguous(), alpha.contiguous(), start.contiguous()
     mass = x if weight is None else weight.contiguous()
     y = torch.empty_like(start)

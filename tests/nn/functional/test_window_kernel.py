@@ -1,0 +1,51 @@
+"""Windows on an accelerator; with TRITON_INTERPRET=1 and TACIT_TYPES=0 the same code runs on the CPU, slowly."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import pytest
+import torch
+
+from tacit.nn.functional import exact_location
+
+pytest.importorskip("triton", reason="Triton is not installed")
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+if not INTERPRETED and not torch.cuda.is_available():
+    pytest.skip("no accelerator, and TRITON_INTERPRET is not 1", allow_module_level=True)
+
+from tacit.nn.functional.window_kernel import locate_windows  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, of the interpreter
+DEVICE = "cpu" if INTERPRETED else "cuda"
+
+
+@pytest.fixture(autouse=True)
+def _interpreter_needs_no_device(monkeypatch):
+    if INTERPRETED:
+        monkeypatch.setattr(torch.cuda, "device_of", lambda x: contextlib.nullcontext())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 30, 200])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+def test_rows_of_every_size_and_place_have_the_answer_of_the_search_in_plain_torch(dtype, n, weighted):
+    generator = torch.Generator().manual_seed(n)
+    sizes = torch.tensor([1e-6, 1e-2, 1, 5, 30, 70, 1e3, 1e5, 1e8, 1, 1, 1, 1, 1, 1], dtype=torch.float64)[:, None]
+    places = torch.tensor([0.0] * 12 + [20, 5e3, 1e6], dtype=torch.float64)[:, None]
+    x = torch.randn(15, n, generator=generator, dtype=torch.float64) * sizes + places
+    x[9, 0], x[10, 0], x[11] = torch.nan, torch.inf, -torch.inf
+    weight = torch.rand(15, n, generator=generator, dtype=torch.float64) if weighted else None
+    x, weight = x.to(DEVICE, dtype), None if weight is None else weight.to(DEVICE, dtype)
+    one = torch.ones_like(x[:, :1])
+    expected = exact_location._careful_windows(x, one, weight)
+    eps = torch.finfo(dtype).eps
+    torch.testing.assert_close(locate_windows(x, one, weight), expected, atol=8 * eps, rtol=4 * eps, equal_nan=True)
+
+
+def test_points_exactly_two_alphas_apart_share_a_window_and_of_equal_windows_the_left_one_wins():
+    x = torch.tensor([[0.0, 2.0, 9.0, 11.0, 30.0]], device=DEVICE)
+    one = torch.ones_like(x[:, :1])
+    expected = exact_location.truncated_quadratic(x.cpu(), one.cpu(), None)
+    assert torch.equal(locate_windows(x, one, None).cpu(), expected)
