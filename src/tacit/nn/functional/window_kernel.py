@@ -30,7 +30,7 @@ def locate_windows(x: Rows, alpha: Column, weight: Rows | None) -> Column:
     block = max(16, triton.next_power_of_2(n))
     with torch.cuda.device_of(x):
         _best_window[(r,)](
-            s, mass, alpha.contiguous(), y, n, torch.finfo(x.dtype).max,
+            s, mass, alpha.contiguous(), y, n,
             WEIGHTED=weight is not None, BLOCK=block, STEPS=block.bit_length() - 1,
             num_warps=min(16, max(1, block // 128)),
         )  # fmt: skip
@@ -39,7 +39,7 @@ def locate_windows(x: Rows, alpha: Column, weight: Rows | None) -> Column:
 
 @triton.jit
 def _best_window(
-    s_ptr, mass_ptr, alpha_ptr, y_ptr, n, limit,
+    s_ptr, mass_ptr, alpha_ptr, y_ptr, n,
     WEIGHTED: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
@@ -48,7 +48,7 @@ def _best_window(
     before = tl.load(s_ptr + row * n + at - 1, mask=(at > 0) & (at < n), other=float("inf"))
     alpha = tl.load(alpha_ptr + row).to(tl.float64)
     lost = tl.max((s != s).to(tl.int32)) > 0
-    seen = tl.abs(s) <= limit  # a point at infinity is an outlier like any other
+    seen = tl.abs(s) < float("inf")  # a point at infinity is an outlier like any other
     if WEIGHTED:
         w = tl.where(seen, tl.load(mass_ptr + row * n + at, mask=at < n, other=0.0), 0.0).to(tl.float64)
         least = 1e-12 * tl.max(w)
@@ -59,7 +59,7 @@ def _best_window(
     # Prefix sums of gaps keep the digits of points far from 0; and as no window spans a gap over 2 alpha, longer ones
     # are shrunk, which keeps the sums small.
     s = tl.where(seen, s, 0.0).to(tl.float64)
-    gap = tl.where(seen & (tl.abs(before) <= limit), (s - before.to(tl.float64)) / alpha, 3.0)
+    gap = tl.where(seen & (tl.abs(before) < float("inf")), (s - before.to(tl.float64)) / alpha, 3.0)
     t = tl.cumsum(tl.where(at > 0, tl.minimum(gap, 3.0), 0.0), 0)
     late = 1.0 + 1e-15 * (4.0 + t)  # points leave a few roundings late: one exactly 2 alpha away shares a window
     event, signed = _merge(t - 1.0, w, tl.flip(t + late, 0), -tl.flip(w, 0), BLOCK, STEPS)
