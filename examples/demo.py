@@ -41,7 +41,7 @@ def main() -> None:
         test_every=options.epochs,
         shares=SHARES,
     )
-    train_set, test_set = embedded(train=840, test=280, points=2 * options.points)
+    train_set, test_set = embedded(train=1560, test=520, points=2 * options.points)
     world = World(torch.device("cpu"))
     top1 = {}
     for pooling in POOLINGS:

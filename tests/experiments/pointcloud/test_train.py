@@ -68,17 +68,17 @@ def test_a_training_does_not_go_on_with_other_data(tmp_path, data, small, alone)
 def test_max_pooling_learns_and_collapses_under_outliers_and_a_robust_pooling_holds(tmp_path, alone):
     """The paper's finding at the smallest scale, on shapes made here."""
     data = module_data()
-    base = replace(module.Config(), points=96, epochs=6, decay_every=3, test_every=9, shares=(0.0, 0.3))
+    base = replace(module.Config(), points=128, epochs=8, decay_every=3, test_every=9, shares=(0.0, 0.2))
     top1 = {}
     for pooling in ("max", "truncated_quadratic"):
         rows = train(*data, replace(base, pooling=pooling), tmp_path / pooling, alone, quiet=True)["rows"]
         top1[pooling] = [row["top1"] for row in rows]
-    lost = {pooling: clean - spoilt for pooling, (clean, spoilt) in top1.items()}
-    assert top1["max"][0] > 0.6 and lost["max"] > 0.5 * top1["max"][0]
-    assert top1["truncated_quadratic"][0] > 0.6 and lost["truncated_quadratic"] < 0.5 * lost["max"]
+    kept = {pooling: spoilt / clean for pooling, (clean, spoilt) in top1.items()}
+    assert top1["max"][0] > 0.75 and kept["max"] < 1 / 3
+    assert top1["truncated_quadratic"][0] > 0.65 and kept["truncated_quadratic"] > 3 / 4
 
 
 def module_data():
     from tacit.experiments.pointcloud.data.embedded import embedded
 
-    return embedded(train=560, test=140, points=192)
+    return embedded(train=1560, test=520, points=256)
