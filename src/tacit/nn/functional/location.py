@@ -26,7 +26,7 @@ Rows = Float[Tensor, "r n"]
 Column = Float[Tensor, "r 1"]
 Quick = tuple[Column, Bool[Tensor, "r 1"]]
 
-_CHUNK = 1 << 17  # numbers handled at once when eager: they stay in the cache, and scratch memory stays small
+_CHUNK = 1 << 17  # numbers a thread handles at once when eager: they stay in the cache, and scratch memory stays small
 _LONGEST = 16384  # numbers that an accelerator's kernel holds in registers
 _LEAST = 64  # a shorter row counts as this many numbers
 
@@ -61,7 +61,19 @@ def locate(x: Rows, alpha: Column, weight: Rows | None, penalty: Penalty, search
 
 
 def _chunk(x: Tensor) -> int:
-    return _CHUNK if x.device.type == "cpu" else 64 * _CHUNK  # an accelerator wants few, large operations
+    threads = min(8, torch.get_num_threads())
+    return _CHUNK * (threads if x.device.type == "cpu" else 64)  # an accelerator wants few, large operations
+
+
+@functools.cache
+def _keep_scratch_memory() -> None:
+    """Have the allocator keep the memory of a chunk for the next one.
+
+    The C library of Linux gives a freed block above some size back to the system, which then hands out empty pages
+    anew, at the price of several passes over them. That size rises to the largest block seen freed, up to 32 MiB: one
+    is enough, and as nobody writes to it, it costs nothing.
+    """
+    torch.empty(31 << 20, dtype=torch.uint8)
 
 
 def _chunked(
@@ -71,6 +83,7 @@ def _chunked(
     size = max(1, _chunk(x) // max(x.shape[-1], _LEAST))
     if x.shape[0] <= size or torch.compiler.is_compiling():
         return search(x, alpha, weight)
+    _keep_scratch_memory()
     weights = itertools.repeat(None) if weight is None else weight.split(size)
     parts = [search(*rows) for rows in zip(x.split(size), alpha.split(size), weights, strict=False)]
     return tuple(torch.cat(columns) for columns in zip(*parts, strict=True))
@@ -276,8 +289,9 @@ def _exact(x: Tensor, alpha: Tensor, weight: Tensor | None, start: Tensor, unsur
             return start.clone()
         if not bool(unsure.all()):
             rows = unsure[:, 0].nonzero()[:, 0]
+    _keep_scratch_memory()
     y = start.clone()
-    shift = {"welsch": 4, "huber": 1, "truncated_quadratic": 3 if x.device.type == "cpu" else 0}.get(penalty, 0)
+    shift = {"welsch": 4, "huber": 1, "truncated_quadratic": 2 if x.device.type == "cpu" else 0}.get(penalty, 0)
     size = (_chunk(x) >> shift) // x.shape[-1] + 1
     for begin in range(0, x.shape[0] if rows is None else len(rows), size):
         these = slice(begin, begin + size) if rows is None else rows[begin : begin + size]
