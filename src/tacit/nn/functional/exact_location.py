@@ -248,8 +248,10 @@ def _events(x: Rows, weight: Rows | None) -> tuple[Events, Events, Events | None
     Without weights the sign travels in the last bit of the number, so that values can be sorted alone. Points leave a
     few roundings late: one at a distance of exactly 2 alpha from another shares a window with it.
     """
-    n, eps = x.shape[-1], torch.finfo(x.dtype).eps
-    both = torch.cat([x - 1, torch.add(x, x.abs(), alpha=4 * eps).add_(1 + 16 * eps)], -1)
+    n = x.shape[-1]
+    both = x.new_empty(x.shape[0], 2 * n)
+    torch.sub(x, 1, out=both[:, :n])
+    torch.add(x, 1 + 8 * torch.finfo(x.dtype).eps * _FAR, out=both[:, n:])
     if weight is not None:
         event, order = both.sort(-1)
         return event, torch.where(order < n, 1.0, -1.0).double(), weight.double().gather(-1, order % n)
