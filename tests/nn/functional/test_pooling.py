@@ -252,6 +252,17 @@ def test_compiled_whole_it_answers_alike(name):
     assert_close(torch.autograd.grad(y.sum(), x), torch.autograd.grad(wanted.sum(), x), atol=1e-8, rtol=1e-8)
 
 
+@pytest.mark.compile
+@pytest.mark.filterwarnings("ignore")  # the compiler's own, about what it loads and what it looks at
+@pytest.mark.parametrize("name", ["welsch", "truncated_quadratic"])
+def test_it_is_traced_whole(name):
+    """The quick twin of the test above: traced, but nothing is generated."""
+    torch.compiler.reset()
+    traced = torch.compile(lambda x: robust_pool(x, name), fullgraph=True, dynamic=False, backend="eager")
+    x = numbers(16, 40)
+    assert_close(traced(x), robust_pool(x, name), atol=1e-9, rtol=1e-9)
+
+
 @pytest.mark.untyped
 def test_what_cannot_be_meant_is_refused():
     x = torch.zeros(3, 4)

@@ -80,8 +80,10 @@ def _chunked(
     search: Callable[[Rows, Column, Rows | None], tuple[Tensor, ...]], x: Rows, alpha: Column, weight: Rows | None
 ) -> tuple[Tensor, ...]:
     """Return search(x, alpha, weight), some rows at a time."""
+    if torch.compiler.is_compiling():
+        return search(x, alpha, weight)
     size = max(1, _chunk(x) // max(x.shape[-1], _LEAST))
-    if x.shape[0] <= size or torch.compiler.is_compiling():
+    if x.shape[0] <= size:
         return search(x, alpha, weight)
     _keep_scratch_memory()
     weights = itertools.repeat(None) if weight is None else weight.split(size)
