@@ -46,5 +46,5 @@ def test_a_table_says_where_its_options_belong(tmp_path):
 
 
 def test_a_table_of_nothing_is_no_error(tmp_path, capsys):
-    run("table", "--collect", "--folder", str(tmp_path))
+    run("table", "--no-run", "--folder", str(tmp_path))
     assert capsys.readouterr().out == ""

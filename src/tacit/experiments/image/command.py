@@ -52,15 +52,15 @@ def register(experiments: Any) -> None:
         help="with commas (default: all seven)",
     )
     tabulating.add_argument(
-        "--at-once", type=number(int, least=1), default=1, metavar="N", help="runs at a time (default: 1)"
+        "--at-once", type=number(int, least=1), default=1, metavar="N", help="trainings at a time (default: 1)"
     )
     tabulating.add_argument(
-        "--limit",
+        "--time-limit",
         type=number(float, above=0),
         metavar="SECONDS",
-        help="after which runs save and stop, to be continued",
+        help="then save and stop; call again to go on",
     )
-    tabulating.add_argument("--collect", action="store_true", help="train nothing, write what there is")
+    tabulating.add_argument("--no-run", action="store_true", help="only report what is there")
     tabulating.set_defaults(run=_table)
 
     plotting = actions.add_parser("plot", help="draw precision and reliability of the table's runs")
@@ -92,14 +92,14 @@ def _table(arguments: argparse.Namespace) -> None:
             raise OptionError(f"table sets --{name} itself, run by run; use --models and --seeds.")
     config = from_arguments(Config, arguments)
     try:
-        if not arguments.collect:
+        if not arguments.no_run:
             table.run(
                 config,
                 arguments.folder,
                 arguments.seeds,
                 models=arguments.models,
                 at_once=arguments.at_once,
-                limit=arguments.limit,
+                limit=arguments.time_limit,
             )
     finally:  # what is finished is shown, whatever became of the rest
         found = table.collect(arguments.folder)
