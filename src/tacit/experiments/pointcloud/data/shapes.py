@@ -63,17 +63,21 @@ def _spring(random: Random) -> list[Part]:
 
 
 def _table(random: Random) -> list[Part]:
+    return _top_on_legs(random)[0]
+
+
+def _top_on_legs(random: Random) -> tuple[list[Part], tuple[float, float, float]]:
+    """A board on four legs, and its length, the height of its upper side, its width."""
     a, c, height, thick = (*random.uniform(0.8, 1.6, 2), random.uniform(0.6, 1.1), random.uniform(0.05, 0.12))
     leg = random.uniform(0.06, 0.12)
     corners = [(x * (a / 2 - leg), height / 2, z * (c / 2 - leg)) for x in (-1, 1) for z in (-1, 1)]
-    return [box(random, (a, thick, c), (0, height, 0)), *(box(random, (leg, height, leg), at) for at in corners)]
+    board, legs = box(random, (a, thick, c), (0, height, 0)), [box(random, (leg, height, leg), at) for at in corners]
+    return [board, *legs], (a, height + thick / 2, c)
 
 
 def _chair(random: Random) -> list[Part]:
-    parts, back = _table(random), random.uniform(0.6, 1.2)
-    seat = parts[0].draw(256)
-    (x0, _, z0), (_, y1, z1) = seat.min(0), seat.max(0)
-    return [*parts, box(random, (0.07, back, z1 - z0), (x0, y1 + back / 2, (z0 + z1) / 2))]
+    (parts, (deep, seat, wide)), back = _top_on_legs(random), random.uniform(0.6, 1.2)
+    return [*parts, box(random, (0.07, back, wide), (-deep / 2, seat + back / 2, 0))]
 
 
 def _lamp(random: Random) -> list[Part]:
@@ -204,11 +208,11 @@ def _desk(random: Random) -> list[Part]:
 def _guitar(random: Random) -> list[Part]:
     neck, low, high = random.uniform(1.0, 1.5), random.uniform(0.35, 0.5), random.uniform(0.25, 0.38)
     thick, waist = random.uniform(0.1, 0.2), random.uniform(0.5, 0.7)
-    body = [wall(random, size, size, thick, 0.0) for size in (low, high)]
-    lids = [disc(random, size, level) for size in (low, high) for level in (0.0, thick)]
-    shift = [0.0, waist]
-    parts = [_moved(part, (x, 0, 0)) for part, x in zip([*body, *lids], [*shift, 0.0, 0.0, waist, waist])]
-    return [*parts, box(random, (neck, 0.06, 0.1), (waist + neck / 2, thick, 0))]
+    parts = [box(random, (neck, 0.06, 0.1), (waist + neck / 2, thick, 0))]
+    for radius, x in ((low, 0.0), (high, waist)):
+        drum = wall(random, radius, radius, thick), disc(random, radius), disc(random, radius, thick)
+        parts += [_moved(part, (x, 0, 0)) for part in drum]
+    return parts
 
 
 def _moved(part: Part, by: tuple[float, float, float]) -> Part:
@@ -220,7 +224,7 @@ def _monitor(random: Random) -> list[Part]:
     stem = random.uniform(0.15, 0.4)
     return [
         box(random, (thick, high, wide), (0, stem + high / 2, 0)),
-        box(random, (0.08, stem + 0.2, 0.12), (-0.05, stem / 2, 0)),
+        box(random, (0.08, stem + 0.2, 0.12), (-0.05, (stem + 0.2) / 2, 0)),
         box(random, (random.uniform(0.3, 0.5), 0.04, random.uniform(0.4, 0.7))),
     ]
 

@@ -48,10 +48,9 @@ def wall(random: Random, low: float, high: float, height: float, at: float = 0.0
     """The side of an upright cylinder or cone from radius `low` at height `at` to `high` above it."""
 
     def draw(n: int) -> Points:
-        t = random.uniform(size=4 * n + 16)
-        t = t[random.uniform(size=len(t)) * max(low, high) <= low + (high - low) * t][:n]
-        t = np.resize(t, n)
-        angle, radius = random.uniform(0, 2 * np.pi, n), low + (high - low) * t
+        u, angle = random.uniform(size=n), random.uniform(0, 2 * np.pi, n)
+        radius = np.sqrt(low**2 + (high**2 - low**2) * u)  # its square is uniform where the radius is linear in height
+        t = (low + high) * u / (low + radius)
         return np.stack((radius * np.cos(angle), at + height * t, radius * np.sin(angle)), 1)
 
     return Part(np.pi * (low + high) * float(np.hypot(height, high - low)), draw)
