@@ -95,3 +95,8 @@ def test_a_refused_training_leaves_what_the_folder_says(tmp_path, source):
     before = (tmp_path / "config.json").read_bytes()
     assert main([*words, "--lr", "0.5"]) == main([*words, "--lr", "0.5", "--resume"]) == 1
     assert (tmp_path / "config.json").read_bytes() == before
+
+
+def test_a_plot_of_a_folder_that_is_not_there_makes_none(tmp_path, source, capsys):
+    assert main(["pointcloud", "plot", "--folder", str(tmp_path / "typo"), "--data", source]) == 1
+    assert "typo does not exist" in capsys.readouterr().err and not (tmp_path / "typo").exists()

@@ -29,3 +29,8 @@ def test_a_checkpoint_of_a_training_under_way_is_not_taken_for_a_model(tmp_path)
     write_checkpoint(tmp_path / "last.pt", {"model": {}, "epoch": 1})
     with pytest.raises(CheckpointError, match=r"training under way.*model\.pt"):
         load_model(tmp_path / "last.pt")
+
+
+def test_a_folder_whose_training_is_not_finished_is_named(tmp_path):
+    with pytest.raises(CheckpointError, match=rf"{tmp_path.name} holds no model\.pt.*finished"):
+        load_model(tmp_path)

@@ -147,6 +147,8 @@ def _plot_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _plot(arguments: argparse.Namespace) -> None:
+    if not arguments.folder.is_dir():
+        raise DataError(f"The folder {arguments.folder} does not exist. Give that of the runs (--folder).")
     out = arguments.out or arguments.folder
     found, paths = finished(arguments.folder), []
     for name, title in (("1", "trained with the same outliers"), ("2", "trained without outliers")):

@@ -52,6 +52,8 @@ def scores_of(model: torch.nn.Module, clouds: Clouds, config: Config, world: Wor
 
 def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[PointNet, Config, tuple[str, ...]]:
     """Return a trained model with its configuration and the names of its classes, from `model.pt` or its folder."""
+    if path.is_dir() and not (path / "model.pt").exists():
+        raise CheckpointError(f"{path} holds no model.pt, which a training leaves when it is finished.")
     path = path / "model.pt" if path.is_dir() else path
     state = read_checkpoint(path, device)
     if "classes" not in state:
