@@ -1,6 +1,6 @@
 """What robust pooling costs in training: clouds a second of PointNet with each pooling, against max pooling.
 
-    python benchmarks/pointcloud.py [--points 2048] [--batch 24] [--device cuda] [--out docs/results/pointcloud_speed]
+    python benchmarks/pointcloud.py [--points 2048] [--batch 24] [--device cuda] [--out docs/results/speed/pointcloud]
 
 The poolings take turns, a few steps each, so that whatever else the machine does falls on all alike; the median of the
 turns counts. A step is everything: drawing the batch, forward, backward, the optimiser. On a CPU it is taken with one
