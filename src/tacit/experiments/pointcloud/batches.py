@@ -80,7 +80,7 @@ def steps_of(clouds: Clouds, config: Config, world: World) -> int:
 
 
 def augmented(points: Float[Tensor, "b n 3"], config: Config, random: torch.Generator) -> Float[Tensor, "b n 3"]:
-    """Return the clouds turned about the vertical axis (the second one) and with noise, where asked."""
+    """Return the clouds turned about the second axis and with noise, where asked."""
     if config.rotate:
         angle = 2 * torch.pi * torch.rand(len(points), 1, generator=random, device=points.device)
         cos, sin, (x, y, z) = angle.cos(), angle.sin(), points.unbind(-1)

@@ -30,7 +30,7 @@ class Config:
     outliers: float = option(0.0, "share of outliers in training", least=0, most=1)
     shares: tuple[float, ...] = option(SHARES, "shares of outliers in the test, with commas", least=0, most=1)
     test_every: int = option(1, "epochs between two tests in training, at the share of outliers it has", least=1)
-    rotate: bool = option(False, "turn training clouds about the vertical axis")
+    rotate: bool = option(False, "turn training clouds about their second axis")
     jitter: float = option(0.0, "noise on training points, standard deviation", least=0)
     clouds: int = option(0, "use only so many clouds of each split, evenly spread; 0: all", least=0)
     seed: int = option(0, "of the weights, the order, the outliers")
