@@ -102,6 +102,32 @@ def test_rows_of_every_size_and_place_are_answered_together_as_alone(dtype, n, w
         )
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("gap", [2.5, 1e3])
+@pytest.mark.parametrize("n", [10, 3000, 100_000])
+def test_a_window_behind_many_lone_points_is_scored_as_exactly_as_the_first(n, gap, weighted):
+    lone = gap * torch.arange(n, dtype=torch.float64)
+    last = n * gap + 10
+    x = torch.cat([one(-20, -19.5), lone[None], one(last, last + 0.5 - 1e-6)], -1)
+    y = exact_location.truncated_quadratic(x, alphas(x), torch.ones_like(x) if weighted else None)
+    torch.testing.assert_close(y, one(last + 0.25 - 5e-7), rtol=1e-15, atol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("gap", [2.5, 1.1e3])
+def test_of_equal_windows_the_left_one_is_taken_wherever_they_lie(gap, weighted):
+    x = gap * torch.arange(3000, dtype=torch.float64)[None] - 9.7
+    y = exact_location.truncated_quadratic(x, alphas(x), torch.ones_like(x) if weighted else None)
+    assert y.item() == -9.7
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1.0, 1e200])
+def test_the_scale_of_the_weights_does_not_matter(scale):
+    x, weight = one(0, 0.5, 10, 10, 10.5, 11), scale * one(1, 1, 1, 1, 0, 1)
+    y = exact_location.truncated_quadratic(x, alphas(x), weight)
+    torch.testing.assert_close(y, one(31 / 3), rtol=1e-14 if scale > 1e-300 else 1e-3, atol=0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("alpha", [1e-30, 1e-3, 1.0, 1e30])
 def test_alpha_may_be_lost_in_the_rounding_of_the_points_or_the_points_in_that_of_alpha(alpha, dtype):

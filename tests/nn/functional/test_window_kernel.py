@@ -49,3 +49,11 @@ def test_points_exactly_two_alphas_apart_share_a_window_and_of_equal_windows_the
     one = torch.ones_like(x[:, :1])
     expected = exact_location.truncated_quadratic(x.cpu(), one.cpu(), None)
     assert torch.equal(locate_windows(x, one, None).cpu(), expected)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_the_scale_of_the_weights_does_not_matter(scale):
+    x = torch.tensor([[0.0, 0.5, 10.0, 10.0, 10.5, 11.0]], dtype=torch.float64, device=DEVICE)
+    weight = scale * torch.tensor([[1.0, 1.0, 1.0, 1.0, 0.0, 1.0]], dtype=torch.float64, device=DEVICE)
+    y = locate_windows(x, torch.ones_like(x[:, :1]), weight)
+    torch.testing.assert_close(y, torch.full_like(y, 31 / 3), rtol=1e-14, atol=0)

@@ -28,7 +28,8 @@ _CELLS = 8  # cells per alpha when a long row is grouped
 _GROUP_FROM = 256  # rows up to this long are not grouped: their density is exact
 _GAP = 3.0  # alphas to which longer gaps of a row are shrunk: over 2, nothing is seen across
 _NEAR = 0.01  # alphas from 0 up to which windows lose digits of the points, and all points share one window
-_FAR = 1e4  # alphas from 0 up to which windows keep the digits of the points
+_FAR = 8e3  # alphas from 0 up to which windows of the row as it is keep the digits of the points
+_GRID = 1.5 * 2**14  # added and taken away, rounds numbers up to 2**13 to multiples of 2**-38
 
 
 def total(rows: Float[Tensor, "*r n"], weight: Float[Tensor, "*#r n"] | None) -> Float[Tensor, "*r 1"]:
@@ -152,8 +153,7 @@ def truncated_quadratic(x: Rows, alpha: Column, weight: Rows | None) -> Column:
     span = seen.abs().amax(-1, keepdim=True) / alpha
     searches = (
         (span < _NEAR, _one_window),
-        (span < _plain_reach(x), _plain_windows),
-        (span < _FAR, _shrunk_windows),
+        (span < _FAR, _plain_windows),
         (torch.ones_like(span, dtype=torch.bool), _careful_windows),
     )
     y, left = torch.empty_like(seen[:, :1]), searches[-1][0]
@@ -174,29 +174,15 @@ def _one_window(x: Rows, alpha: Column, weight: Rows | None) -> Column:
 
 
 def _plain_windows(x: Rows, alpha: Column, weight: Rows | None) -> Column:
-    """Return the best window's mean from prefix sums of the row as it is."""
-    return _windows(x, alpha, weight, shrink=False)
-
-
-def _shrunk_windows(x: Rows, alpha: Column, weight: Rows | None) -> Column:
-    """Return the best window's mean from prefix sums over shrunk gaps."""
-    return _windows(x, alpha, weight, shrink=True)
-
-
-def _windows(x: Rows, alpha: Column, weight: Rows | None, shrink: bool) -> Column:
+    """Return the best window's mean from the row as it is."""
     wide = alpha.double()
-    y = (wide * _best_window(x.double() / wide, weight, shrink)).to(x.dtype)
-    return _inlier_mean(x, y, alpha, weight) if _mean_rounds(x, _GAP) else y
+    y = (wide * _best_window(x.double() / wide, weight)).to(x.dtype)
+    return _inlier_mean(x, y, alpha, weight) if _mean_rounds(x) else y
 
 
-def _mean_rounds(x: Rows, reach: float) -> bool:
-    """Return whether a mean from prefix sums of numbers up to `reach` may round worse than the row's type."""
-    return reach * x.shape[-1] ** 2 * torch.finfo(torch.float64).eps >= 0.1 * torch.finfo(x.dtype).eps
-
-
-def _plain_reach(x: Rows) -> float:
-    """Return how far from 0, in alphas, prefix sums of the row as it is are exact enough."""
-    return next((reach for reach in (64.0, 32.0, 16.0, 8.0, 4.0) if not _mean_rounds(x, reach)), 64.0)
+def _mean_rounds(x: Rows) -> bool:
+    """Return whether the mean of a window may round worse than the row's type."""
+    return x.shape[-1] ** 2 * torch.finfo(torch.float64).eps >= 0.1 * torch.finfo(x.dtype).eps
 
 
 def _careful_windows(x: Rows, alpha: Column, weight: Rows | None) -> Column:
@@ -207,7 +193,7 @@ def _careful_windows(x: Rows, alpha: Column, weight: Rows | None) -> Column:
     t = torch.zeros_like(s, dtype=torch.float64)
     gaps = torch.diff(s.double(), dim=-1) / alpha.double()
     torch.cumsum(torch.nan_to_num(gaps, nan=_GAP).clamp_max_(_GAP), -1, out=t[:, 1:])
-    center = _best_window(t, mass, shrink=True)
+    center = _best_window(t, mass)
     at = (t - center).abs().min(-1, keepdim=True).indices  # a point of that window: no shrunk gap lies between
     y = s.gather(-1, at).double() + alpha.double() * (center - t.gather(-1, at))
     y = _inlier_mean(s, y.to(x.dtype), alpha, mass)
@@ -219,58 +205,63 @@ def _pointless(x: Rows) -> Tensor:
     return x.isnan().any(-1, keepdim=True) | ~x.isfinite().any(-1, keepdim=True)
 
 
-def _best_window(x: Rows, weight: Rows | None, shrink: bool) -> Column:
-    """Return the location of points in alphas.
+def _best_window(x: Rows, weight: Rows | None) -> Column:
+    """Return the location of points in alphas, from one sweep over the events.
 
-    No window spans a gap over 2 alpha: shrinking longer ones keeps the prefix sums small, hence exact enough.
+        m = sum_S w_i        A = sum_S w_i (u - x_i)        G = sum_S w_i (1 - (u - x_i)^2)
+
+    are kept relative to the sweeping u: over a gap d, A rises by m d and G falls by d (2 A - m d), with A from after
+    the gap; at an event, where the point is at u + 1 or u - 1, A falls by its weight and G not at all. The window's
+    mean gains G + A^2 / m. Nothing is larger than a window's mass, however long and wide the row: sums relative to a
+    fixed place would lose the window in the rounding of all before it. Points are rounded to a grid on which events,
+    gaps and, without weights, A are exact: nothing is left of a window that is past, and of equal ones the left wins.
     """
     event, sign, w = _events(x, weight)
-    t = event
-    if shrink:
-        t = torch.zeros_like(event)
-        torch.cumsum(torch.diff(event, dim=-1).clamp_max_(_GAP), -1, out=t[:, 1:])
-    point = t + sign  # where the point is whose event this is
-    least = 0.5 if w is None else 1e-12 * w.amax(-1, keepdim=True)
-    signed = sign if w is None else sign.mul_(w)
-    mass = signed.cumsum(-1).clamp_min_(least)  # between clusters nothing is left but rounding, which must not win
-    part = signed * point
-    moment = part.cumsum(-1)
-    depth = part.mul_(point).sub_(signed).cumsum(-1)
+    gap = torch.zeros_like(event)
+    torch.sub(event[:, 1:], event[:, :-1], out=gap[:, :-1])
+    least = 0.5
+    if w is not None:  # between clusters nothing is left but rounding, which must neither grow nor win
+        gap, sign, least = gap.clamp_max_(_GAP), sign.mul_(w), 1e-12
+    mass = sign.cumsum(-1)
+    swept = mass * gap
+    moment = (swept - (1 if w is None else w)).cumsum(-1)
+    gain = swept.sub_(moment, alpha=2).mul_(gap).cumsum(-1)
     # A product is faster than square().
-    best = _argmin(depth.addcdiv_(moment * moment, mass, value=-1))
-    mean = moment.gather(-1, best) / mass.gather(-1, best)
-    return event.gather(-1, best) + (mean - t.gather(-1, best)) if shrink else mean
+    best = _argmax(gain.addcdiv_(moment * moment, mass.clamp_min_(least)))
+    end = event.gather(-1, best) + gap.gather(-1, best)
+    return end - moment.gather(-1, best) / mass.gather(-1, best)
 
 
 def _events(x: Rows, weight: Rows | None) -> tuple[Events, Events, Events | None]:
-    """Return where points enter and leave, in alphas and ascending, with +1 and -1 and the point's weight.
+    """Return where points enter and leave, in alphas and ascending, with +1 and -1 and the point's share of the weight.
 
-    Without weights the sign travels in the last bit of the number, so that values can be sorted alone. Points leave a
-    few roundings late: one at a distance of exactly 2 alpha from another shares a window with it.
+    Without weights the sign travels in the last bit of the number, which the grid leaves free, so that values can be
+    sorted alone. Of events at one place any order will do: a point alpha away from a window's mean only makes it worse.
     """
+    x = (x + _GRID).sub_(_GRID)
     n = x.shape[-1]
     both = x.new_empty(x.shape[0], 2 * n)
     torch.sub(x, 1, out=both[:, :n])
-    torch.add(x, 1 + 8 * torch.finfo(x.dtype).eps * _FAR, out=both[:, n:])
+    torch.add(x, 1, out=both[:, n:])
     if weight is not None:
         event, order = both.sort(-1)
-        return event, torch.where(order < n, 1.0, -1.0).double(), weight.double().gather(-1, order % n)
-    bits = both.view(torch.int64)
-    bits[:, :n] &= -2
-    bits[:, n:] |= 1
-    event = _sort(both)
+        share = weight.double() / weight.amax(-1, keepdim=True)  # the squares of very large or small weights are lost
+        return event, torch.where(order < n, 1.0, -1.0).double(), share.gather(-1, order % n)
+    both.view(torch.int64)[:, n:] |= 1
+    bits = _sort(both).view(torch.int64)
     one = 0x3FF0000000000000  # the bits of 1.0; the sign is the first
-    return event, (event.view(torch.int64) << 63).bitwise_or_(one).view(torch.float64), None
+    sign = (bits << 63).bitwise_or_(one).view(torch.float64)
+    return bits.bitwise_and_(-2).view(torch.float64), sign, None
 
 
-def _argmin(x: Rows) -> Int[Tensor, "r 1"]:
-    """Return where each row is least: by numpy where it can be had on the CPU, some five times faster than torch."""
+def _argmax(x: Rows) -> Int[Tensor, "r 1"]:
+    """Return where each row is greatest: by numpy where it can be had on the CPU, some five times faster than torch."""
     if x.device.type == "cpu":
         with contextlib.suppress(ImportError):
             import numpy
 
-            return torch.from_numpy(numpy.argmin(x.numpy(), axis=-1, keepdims=True))
-    return x.min(-1, keepdim=True).indices  # faster than argmin
+            return torch.from_numpy(numpy.argmax(x.numpy(), axis=-1, keepdims=True))
+    return x.max(-1, keepdim=True).indices  # faster than argmax
 
 
 def _sort(x: Rows) -> Rows:

@@ -51,7 +51,8 @@ def _best_window(
     seen = tl.abs(s) < float("inf")  # a point at infinity is an outlier like any other
     if WEIGHTED:
         w = tl.where(seen, tl.load(mass_ptr + row * n + at, mask=at < n, other=0.0), 0.0).to(tl.float64)
-        least = 1e-12 * tl.max(w)
+        w = w / tl.max(w)  # the squares of very large or small weights are lost
+        least = 1e-12
     else:
         w = seen.to(tl.float64)
         least = 0.5
