@@ -48,8 +48,11 @@ def test_where_the_quick_search_is_sure_the_exact_one_finds_nothing_else(name, a
 @pytest.mark.parametrize("search", ["global", "paper"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_no_row_sees_another(name, weighted, search):
+@pytest.mark.parametrize("transposed", [False, True])
+def test_no_row_sees_another(transposed, name, weighted, search):
     x = rows(60, 37)
+    if transposed:  # in memory: the last bit of a sum depends on it
+        x = x.mT.contiguous().mT
     weight = (x.sin() + 0.5).clamp_min(0) if weighted else None
     a = torch.linspace(0.2, 2, 60, dtype=x.dtype)[:, None]
     alone = locate(x, a, weight, PENALTIES[name], search)
@@ -72,6 +75,14 @@ def test_rows_handled_in_chunks_are_the_rows_handled_at_once(name, monkeypatch):
     whole = locate(x, alphas(x), None, PENALTIES[name], "global")
     monkeypatch.setattr(location, "_CHUNK", 64)
     torch.testing.assert_close(locate(x, alphas(x), None, PENALTIES[name], "global"), whole, rtol=1e-13, atol=1e-13)
+
+
+def test_scratch_memory_is_kept_on_the_cpu_whatever_the_default_device_is(monkeypatch):
+    made, empty = [], torch.empty
+    monkeypatch.setattr(torch, "empty", lambda *sizes, **options: made.append(empty(*sizes, **options)))
+    with torch.device("meta"):
+        location._keep_scratch_memory.__wrapped__()
+    assert made[0].device.type == "cpu"
 
 
 def test_the_papers_search_ends_in_a_local_minimum_that_may_not_be_the_global_one():

@@ -73,7 +73,7 @@ def _keep_scratch_memory() -> None:
     anew, at the price of several passes over them. That size rises to the largest block seen freed, up to 32 MiB: one
     is enough, and as nobody writes to it, it costs nothing.
     """
-    torch.empty(31 << 20, dtype=torch.uint8)
+    torch.empty(31 << 20, dtype=torch.uint8, device="cpu")
 
 
 def _chunked(
@@ -297,8 +297,9 @@ def _exact(x: Tensor, alpha: Tensor, weight: Tensor | None, start: Tensor, unsur
     size = (_chunk(x) >> shift) // x.shape[-1] + 1
     for begin in range(0, x.shape[0] if rows is None else len(rows), size):
         these = slice(begin, begin + size) if rows is None else rows[begin : begin + size]
-        chosen = (x[these], alpha[these], None if weight is None else weight[these])
-        found = _exact_rows(*chosen, start[these], penalty)
+        # Contiguous: a sum's last bit depends on the layout, which must not tell whether a neighbour was sure.
+        chosen = x[these].contiguous(), None if weight is None else weight[these].contiguous()
+        found = _exact_rows(chosen[0], alpha[these], chosen[1], start[these], penalty)
         y[these] = torch.where(unsure[these], found, start[these])
     return y
 
