@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from tacit.functions import PENALTIES, Penalty
 from tacit.nn.functional import location
@@ -77,12 +78,23 @@ def test_rows_handled_in_chunks_are_the_rows_handled_at_once(name, monkeypatch):
     torch.testing.assert_close(locate(x, alphas(x), None, PENALTIES[name], "global"), whole, rtol=1e-13, atol=1e-13)
 
 
-def test_scratch_memory_is_kept_on_the_cpu_whatever_the_default_device_is(monkeypatch):
-    made, empty = [], torch.empty
-    monkeypatch.setattr(torch, "empty", lambda *sizes, **options: made.append(empty(*sizes, **options)))
-    with torch.device("meta"):
+class _Made(TorchFunctionMode):
+    """Remembers on which devices tensors are made."""
+
+    def __init__(self):
+        super().__init__()
+        self.devices = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        self.devices.append(made.device.type)
+        return made
+
+
+def test_scratch_memory_is_kept_on_the_cpu_whatever_the_default_device_is():
+    with torch.device("meta"), _Made() as made:
         location._keep_scratch_memory.__wrapped__()
-    assert made[0].device.type == "cpu"
+    assert made.devices == ["cpu"]
 
 
 def test_the_papers_search_ends_in_a_local_minimum_that_may_not_be_the_global_one():
