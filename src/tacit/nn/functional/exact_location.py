@@ -217,8 +217,9 @@ def _best_window(x: Rows, weight: Rows | None) -> Column:
     gaps and, without weights, A are exact: nothing is left of a window that is past, and of equal ones the left wins.
     """
     event, sign, w = _events(x, weight)
-    gap = torch.zeros_like(event)
+    gap = torch.empty_like(event)
     torch.sub(event[:, 1:], event[:, :-1], out=gap[:, :-1])
+    gap[:, -1] = 0
     least = 0.5
     if w is not None:  # between clusters nothing is left but rounding, which must neither grow nor win
         gap, sign, least = gap.clamp_max_(_GAP), sign.mul_(w), 1e-12
@@ -238,11 +239,10 @@ def _events(x: Rows, weight: Rows | None) -> tuple[Events, Events, Events | None
     Without weights the sign travels in the last bit of the number, which the grid leaves free, so that values can be
     sorted alone. Of events at one place any order will do: a point alpha away from a window's mean only makes it worse.
     """
-    x = (x + _GRID).sub_(_GRID)
     n = x.shape[-1]
-    both = x.new_empty(x.shape[0], 2 * n)
-    torch.sub(x, 1, out=both[:, :n])
-    torch.add(x, 1, out=both[:, n:])
+    both, rounded = x.new_empty(x.shape[0], 2 * n), x + _GRID
+    torch.sub(rounded, _GRID + 1, out=both[:, :n])
+    torch.sub(rounded, _GRID - 1, out=both[:, n:])
     if weight is not None:
         event, order = both.sort(-1)
         share = weight.double() / weight.amax(-1, keepdim=True)  # the squares of very large or small weights are lost
