@@ -51,7 +51,7 @@ def test_missing_data_end_the_command_with_a_sentence(capsys):
 def test_a_table_is_run_reported_and_plotted_and_not_run_twice(tmp_path, source, capfd):
     words = ["pointcloud", "table", "2", *SMALL, "--data", source, "--folder", str(tmp_path / "runs")]
     collected = tmp_path / "collected.json"
-    assert main([*words, "--poolings", "max,quadratic", "--workers", "2", "--collect", str(collected)]) == 0
+    assert main([*words, "--poolings", "max,quadratic", "--at-once", "2", "--collect", str(collected)]) == 0
     assert set(read_json(collected)) == {"max-0pc-seed0", "quadratic-0pc-seed0"}
     said = capfd.readouterr()
     assert "paper 50%" in said.out and "finished after" in said.err
@@ -67,7 +67,7 @@ def test_a_table_is_run_reported_and_plotted_and_not_run_twice(tmp_path, source,
     [
         (["--poolings", "max,hubert"], "Did you mean 'huber'?"),
         (["--trained", "0.1,3"], "a number from 0 to 1; received '3'"),
-        (["--workers", "0"], "at least 1; received '0'"),
+        (["--at-once", "0"], "at least 1; received '0'"),
         (["--time-limit", "0"], "a positive number; received '0'"),
         (["--epoch", "3"], "no option --epoch. Did you mean '--epochs'?"),
     ],

@@ -119,7 +119,7 @@ def _table_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X,...",
         help="table 1: only these shares, with commas",
     )
-    parser.add_argument("--workers", type=number(int, least=1), default=1, metavar="N", help="trainings at a time")
+    parser.add_argument("--at-once", type=number(int, least=1), default=1, metavar="N", help="trainings at a time")
     parser.add_argument(
         "--time-limit",
         type=number(float, above=0),

@@ -47,7 +47,7 @@ def run(table: str, config: Config, arguments: argparse.Namespace) -> dict[str, 
     if not arguments.no_run:
         how = ["--device", arguments.device, *(["--data", arguments.data] if arguments.data else []), "--quiet"]
         jobs = jobs_of(table, config, poolings, trained, how)
-        run_jobs(jobs, arguments.folder, workers=arguments.workers, limit=arguments.time_limit)
+        run_jobs(jobs, arguments.folder, workers=arguments.at_once, limit=arguments.time_limit)
     return finished(arguments.folder)
 
 
