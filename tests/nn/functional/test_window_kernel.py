@@ -57,3 +57,14 @@ def test_the_scale_of_the_weights_does_not_matter(scale):
     weight = scale * torch.tensor([[1.0, 1.0, 1.0, 1.0, 0.0, 1.0]], dtype=torch.float64, device=DEVICE)
     y = locate_windows(x, torch.ones_like(x[:, :1]), weight)
     torch.testing.assert_close(y, torch.full_like(y, 31 / 3), rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("side", [0, 1], ids=["left", "right"])
+def test_among_many_lone_points_the_better_pair_is_found_at_either_end(side):
+    lone = 10 + 3.5 * torch.arange(3000, dtype=torch.float64)
+    width = [0.5 + 1e-5, 0.5 + 1e-5]
+    width[side] = 0.5
+    ends = [torch.tensor([0.0, width[0]]), torch.tensor([0.0, width[1]]) + lone[-1] + 10]
+    x = torch.cat([ends[0].double(), lone, ends[1].double()])[None].to(DEVICE)
+    y = locate_windows(x, torch.ones_like(x[:, :1]), None)
+    assert abs(y.item() - ends[side].mean().item()) < 1e-6

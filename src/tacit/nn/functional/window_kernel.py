@@ -62,8 +62,9 @@ def _best_window(
     s = tl.where(seen, s, 0.0).to(tl.float64)
     gap = tl.where(seen & (tl.abs(before) < float("inf")), (s - before.to(tl.float64)) / alpha, 3.0)
     t = tl.cumsum(tl.where(at > 0, tl.minimum(gap, 3.0), 0.0), 0)
-    late = 1.0 + 1e-15 * (4.0 + t)  # points leave a few roundings late: one exactly 2 alpha away shares a window
-    event, signed = _merge(t - 1.0, w, tl.flip(t + late, 0), -tl.flip(w, 0), BLOCK, STEPS)
+    # On a grid of 2**-37 a point comes and goes with the same number, which leaves nothing behind when it has gone.
+    t = (t + 49152.0) - 49152.0
+    event, signed = _merge(t - 1.0, w, tl.flip(t + 1.0, 0), -tl.flip(w, 0), BLOCK, STEPS)
 
     place = event + tl.where(signed > 0, 1.0, -1.0)  # of the point whose event this is
     mass = tl.maximum(tl.cumsum(signed, 0), least)  # between clusters only rounding is left, which must not win
