@@ -29,7 +29,7 @@ test: $(READY) ## the tests that take seconds, four at a time (ARGS="-k name" fo
 test-all: $(READY) ## every test, the slow ones too
 	$(BIN)/python -m pytest -m "" $(ARGS)
 
-check: $(READY) ## style, types, rooms and house rules
+check: $(READY) docs ## style, types, rooms, house rules, and that the pages build
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
