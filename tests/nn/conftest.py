@@ -1,8 +1,10 @@
-"""Layers as the compiler can take them."""
+"""Layers as the compiler and the interpreter of kernels can take them."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import os
 
 import pytest
 import torch
@@ -19,3 +21,10 @@ def functions_can_be_compiled(request: pytest.FixtureRequest, monkeypatch: pytes
             if kind.__module__.startswith("tacit."):
                 for name in ("forward", "setup_context", "backward"):
                     monkeypatch.setattr(kind, name, staticmethod(inspect.unwrap(getattr(kind, name))))
+
+
+@pytest.fixture
+def kernels_may_be_interpreted(monkeypatch: pytest.MonkeyPatch):
+    """The interpreter needs no device to be chosen."""
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        monkeypatch.setattr(torch.cuda, "device_of", lambda x: contextlib.nullcontext())

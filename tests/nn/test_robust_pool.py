@@ -67,9 +67,8 @@ class TestTruncatedQuadratic(PoolContract):
 
 class TestBroughtByAUser(PoolContract):
     penalty = Cauchy()
-    compiles = (
-        None if ENABLED else "fullgraph"
-    )  # the tracer stumbles over checks in the derivatives that it gets for free
+    # The tracer stumbles over checks in the derivatives that it gets for free.
+    compiles = None if ENABLED else "fullgraph"
 
     @pytest.mark.slow  # every derivative of the search is automatic
     def test_the_gradient_is_that_of_finite_differences(self):

@@ -1,28 +1,15 @@
-"""The accelerator's search agrees with the exact one.
-
-With TRITON_INTERPRET=1 and TACIT_TYPES=0 the same code runs on the CPU, slowly.
-"""
+"""The accelerator's search agrees with the exact one; `kernels.py` says where these tests run."""
 
 from __future__ import annotations
-
-import contextlib
-import os
 
 import pytest
 import torch
 
+from nn.functional.kernels import DEVICE, INTERPRETED, MARKS
 from tacit.functions.penalties import get_penalty
-from tacit.nn.functional import exact_location
+from tacit.nn.functional import exact_location, location_kernel
 
-pytest.importorskip("triton", reason="Triton is not installed")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-if not INTERPRETED and not torch.cuda.is_available():
-    pytest.skip("no accelerator, and TRITON_INTERPRET is not 1", allow_module_level=True)
-
-from tacit.nn.functional import location_kernel  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, of the interpreter
-DEVICE = "cpu" if INTERPRETED else "cuda"
+pytestmark = MARKS
 EXACT = {
     "huber": exact_location.huber,
     "truncated_quadratic": exact_location.truncated_quadratic,
@@ -31,12 +18,6 @@ EXACT = {
         x, alpha, weight, x[:, :1], get_penalty("pseudo_huber")
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def _interpreter_needs_no_device(monkeypatch):
-    if INTERPRETED:
-        monkeypatch.setattr(torch.cuda, "device_of", lambda x: contextlib.nullcontext())
 
 
 def rows(r: int, n: int, dtype: torch.dtype) -> torch.Tensor:

@@ -1,30 +1,15 @@
-"""Windows on an accelerator; with TRITON_INTERPRET=1 and TACIT_TYPES=0 the same code runs on the CPU, slowly."""
+"""Windows on an accelerator are those of the search in plain torch; `kernels.py` says where these tests run."""
 
 from __future__ import annotations
-
-import contextlib
-import os
 
 import pytest
 import torch
 
+from nn.functional.kernels import DEVICE, MARKS
 from tacit.nn.functional import exact_location
+from tacit.nn.functional.window_kernel import locate_windows
 
-pytest.importorskip("triton", reason="Triton is not installed")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-if not INTERPRETED and not torch.cuda.is_available():
-    pytest.skip("no accelerator, and TRITON_INTERPRET is not 1", allow_module_level=True)
-
-from tacit.nn.functional.window_kernel import locate_windows  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, of the interpreter
-DEVICE = "cpu" if INTERPRETED else "cuda"
-
-
-@pytest.fixture(autouse=True)
-def _interpreter_needs_no_device(monkeypatch):
-    if INTERPRETED:
-        monkeypatch.setattr(torch.cuda, "device_of", lambda x: contextlib.nullcontext())
+pytestmark = MARKS
 
 
 @pytest.mark.parametrize("weighted", [False, True])

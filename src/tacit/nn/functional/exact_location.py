@@ -10,7 +10,8 @@ Rows `x (r, n)`, `alpha (r, 1)`, `weight (r, n)` or None, no autograd. Claim key
 
 from __future__ import annotations
 
-import contextlib
+import importlib
+from types import ModuleType
 
 import torch
 
@@ -255,23 +256,27 @@ def _events(x: Rows, weight: Rows | None) -> tuple[Events, Events, Events | None
 
 
 def _argmax(x: Rows) -> Int[Tensor, "r 1"]:
-    """Return where each row is greatest: by numpy where it can be had on the CPU, some five times faster than torch."""
-    if x.device.type == "cpu":
-        with contextlib.suppress(ImportError):
-            import numpy
-
-            return torch.from_numpy(numpy.argmax(x.numpy(), axis=-1, keepdims=True))
-    return x.max(-1, keepdim=True).indices  # faster than argmax
+    """Return where each row is greatest, some five times faster in numpy than in torch."""
+    numpy = _numpy(x)
+    if numpy is None:
+        return x.max(-1, keepdim=True).indices  # faster than argmax
+    return torch.from_numpy(numpy.argmax(x.numpy(), axis=-1, keepdims=True))
 
 
 def _sort(x: Rows) -> Rows:
-    """Return the rows sorted: by numpy where it can be had on the CPU, some twenty times faster than torch."""
-    if x.device.type == "cpu":
-        with contextlib.suppress(ImportError):
-            import numpy
+    """Return the rows sorted, some twenty times faster in numpy than in torch."""
+    numpy = _numpy(x)
+    return x.sort(-1).values if numpy is None else torch.from_numpy(numpy.sort(x.numpy(), axis=-1))
 
-            return torch.from_numpy(numpy.sort(x.numpy(), axis=-1))
-    return x.sort(-1).values
+
+def _numpy(x: Tensor) -> ModuleType | None:
+    """Return numpy where it is installed and can read x, which is on the CPU."""
+    if x.device.type != "cpu":
+        return None
+    try:
+        return importlib.import_module("numpy")
+    except ImportError:
+        return None
 
 
 def _inlier_mean(x: Rows, y: Column, alpha: Column, weight: Rows | None) -> Column:
